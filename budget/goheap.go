@@ -97,7 +97,12 @@ func (p Plan) tableBytes() (tables, sites uint64) {
 }
 
 // goShare returns the plan's share of the Go heap, or at least its tables there.
-func (p Plan) goShare() uint64 { return max(p.GoHeap, p.goTables()) }
+func (p Plan) goShare() uint64 {
+	if p.GoHeap == Rest {
+		return p.goTables()
+	}
+	return max(p.GoHeap, p.goTables())
+}
 
 // goMemory returns the bytes that the Go runtime has mapped, and how many it hasn't returned to the
 // system. Tests replace it.

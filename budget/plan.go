@@ -1,6 +1,9 @@
 package budget
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Sizes in bytes.
 const (
@@ -25,12 +28,18 @@ type Plan struct {
 	Limits  Limits
 	Pages   Pages
 	// GoHeap becomes the Go runtime's memory limit, with GOGC off: bytes apart from the budget, at
-	// least 4 MiB. 0 leaves the collector alone.
+	// least 4 MiB. 0 leaves the collector alone. [Rest] takes the bytes that the limits of the
+	// process leave.
 	GoHeap uint64
+	// CHeap is the memory of C's malloc, apart from the budget. It needs an import of package
+	// arena/with/malloc.
+	CHeap CHeapPlan
 
 	// OnError gets the errors that no call can return, such as the errors of finalizers that run
 	// because a load replaces their contents. It may be nil.
 	OnError func(error)
+	// OnWarn gets each warning ([Warning]). It may be nil.
+	OnWarn func(Warning)
 }
 
 // RegionPlan is a named part of the budget. Name follows the rules of the plan's name, is unique,
@@ -62,15 +71,47 @@ type RegionPlan struct {
 	// takes plain data alone.
 	State bool
 	Track bool // the system reports written pages to package save
-	Note  string
+	// Trim says when free pages go back to the system by themselves; "": never ([Region.Trim]).
+	Trim TrimWhen
+	// Warn is the share of the region or of each slot that makes a [Warning]; 0: none.
+	Warn Percent
+	Note string
 
 	// Limits of the region or of each slot; 0 is the plan's limit.
 	Limits Limits
 }
 
 // Rest is the size of the one region that takes all bytes of Plan.Size that other parts and guards
-// leave ("rest" in JSON). A region with slots can't take it.
+// leave ("rest" in JSON). A region with slots can't take it. As Plan.GoHeap, Rest is the bytes that
+// the limits of the process leave.
 const Rest uint64 = math.MaxUint64
+
+// TrimWhen is the moment at which a region's free pages go back to the system.
+type TrimWhen string
+
+// The moments.
+const (
+	TrimNever TrimWhen = ""      // only in a call of Trim
+	TrimEmpty TrimWhen = "empty" // when a Rewind, Release or Load empties the region
+)
+
+// Percent is a share of a size, 1 to 99; 0 is none. In JSON it is "80%".
+type Percent int
+
+// CHeapPlan is the memory of C's malloc: one heap for the whole process, with addresses of its own,
+// which stays until the process ends. In JSON it is a size, or an object with these keys.
+type CHeapPlan struct {
+	Size uint64 // bytes; 0: none
+	// Reserve is the part of Size that is kept back for clean-up after a full (malloc.CleanUp).
+	Reserve uint64
+	// Fronts is the number of lists of freed blocks, each with its own lock, in front of the heap:
+	// 1 to 64. The default is 4. It never depends on the number of processors.
+	Fronts int
+	// Trim is the time after which memory that stayed free goes back to the system, at least 10 ms;
+	// 0: never ("1s" in JSON).
+	Trim time.Duration
+	Warn Percent // of Size, for a [Warning]; 0: none
+}
 
 // FramePlan sets 1 to 8 buffers of Size bytes each that take turns; 0 buffers make no frame. With 2
 // buffers an object of a frame lives until the end of the next frame, with 3 until the end of the
@@ -145,6 +186,9 @@ const (
 	planEachMax    = 8
 	planLimitMax   = 1<<16 - 1
 	planHeapMin    = 4 * MiB
+	planCHeapMin   = 64 * KiB
+	planFrontsMax  = 64
+	planTrimMin    = 10 * time.Millisecond
 	planHeapMax    = 1 << 46 // with a budget it fits the int64 of the runtime's memory limit
 )
 

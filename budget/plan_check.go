@@ -84,11 +84,40 @@ func (p Plan) faults() planFaults {
 			f.add("pages."+page.key, `%s is no demand: give "off", "wished" or "required"`, jsonfile.Quote(string(demand)))
 		}
 	}
-	if p.GoHeap != 0 && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
-		f.add("go_heap", "%s is out of range: give 0 (no limit) or %s to %s", sizeInPlan(p.GoHeap), sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
+	if p.GoHeap != 0 && p.GoHeap != Rest && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
+		f.add("go_heap", "%s is out of range: give 0 (no limit), \"rest\", or %s to %s", sizeInPlan(p.GoHeap), sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
 	}
+	f.cHeap(p.CHeap)
 	f.sums(p)
 	return f
+}
+
+func (f *planFaults) cHeap(c CHeapPlan) {
+	key := cHeapKey
+	if c != (CHeapPlan{Size: c.Size}) {
+		key += ".size"
+	}
+	switch {
+	case c == CHeapPlan{}:
+		return
+	case c.Size < planCHeapMin || c.Size > planSizeMax:
+		f.add(key, "%s is out of range: give %s to %s", sizeInPlan(c.Size), sizeInPlan(planCHeapMin), sizeInPlan(planSizeMax))
+	case c.Reserve > c.Size/2:
+		f.add(cHeapKey+".reserve", "%s; at most half of the size, %s", sizeInPlan(c.Reserve), sizeInPlan(c.Size/2))
+	}
+	if c.Fronts < 0 || c.Fronts > planFrontsMax {
+		f.add(cHeapKey+".fronts", "%d is out of range: give 0 (the default) or 1 to %d", c.Fronts, planFrontsMax)
+	}
+	if c.Trim != 0 && c.Trim < planTrimMin {
+		f.add(cHeapKey+".trim", "%v is out of range: give 0 (never) or %v or more", c.Trim, planTrimMin)
+	}
+	f.warn(cHeapKey+".warn", c.Warn)
+}
+
+func (f *planFaults) warn(key string, share Percent) {
+	if share < 0 || share > 99 {
+		f.add(key, "%d%% is out of range: give 0 (none) or 1%% to 99%%", share)
+	}
 }
 
 // whole checks the size and the address of the budget; sums checks that the parts fit.
@@ -121,7 +150,7 @@ func (f *planFaults) regions(regions []RegionPlan) {
 	for i, r := range regions {
 		key := fmt.Sprintf("regions[%d]", i)
 		f.name(key+".name", r.Name)
-		if r.Name == "frame" || r.Name == "scratch" {
+		if r.Name == "frame" || r.Name == "scratch" || r.Name == cHeapKey {
 			f.add(key+".name", "%q is the name of the %s; choose another name", r.Name, r.Name)
 		}
 		if other, twice := first[r.Name]; !twice {
@@ -144,6 +173,10 @@ func (f *planFaults) regions(regions []RegionPlan) {
 			f.add(key+".slots", "%d is out of range: give 0 (no slots) or 1 to %d", r.Slots, planSlotsMax)
 		}
 		f.limits(regionLimitsKey(i), r.Limits, "the plan's")
+		f.warn(key+".warn", r.Warn)
+		if r.Trim != TrimNever && r.Trim != TrimEmpty {
+			f.add(key+".trim", `%s is no moment of trimming: give "empty" or none`, jsonfile.Quote(string(r.Trim)))
+		}
 		if !utf8.ValidString(r.Note) {
 			f.add(key+".note", "not UTF-8")
 		}
@@ -236,7 +269,7 @@ func planSummand(key string) bool {
 	case "regions", "frame.buffers", "scratch.workers", "scratch.each":
 		return true
 	}
-	return strings.HasSuffix(key, ".size") || strings.HasSuffix(key, ".slots")
+	return strings.HasSuffix(key, ".size") && key != cHeapKey+".size" || strings.HasSuffix(key, ".slots")
 }
 
 // partsText returns the total and its summands for a message.

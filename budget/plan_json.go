@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
@@ -27,6 +28,7 @@ type (
 	planSize    uint64
 	planRest    uint64 // a size or Rest
 	planAddress uint64
+	planTime    time.Duration
 )
 
 func (p *Plan) keys() []planKey {
@@ -40,13 +42,20 @@ func (p *Plan) keys() []planKey {
 			{"size", (*planSize)(&p.Scratch.Size)}}},
 		{"limits", planKeys(p.Limits.byKey())},
 		{"pages", planKeys(p.Pages.byKey())},
-		{"go_heap", (*planSize)(&p.GoHeap)},
+		{"go_heap", (*planRest)(&p.GoHeap)},
+		{"c_heap", &p.CHeap},
 	}
+}
+
+func (c *CHeapPlan) keys() []planKey {
+	return []planKey{{"size", (*planSize)(&c.Size)}, {"reserve", (*planSize)(&c.Reserve)}, {"fronts", &c.Fronts},
+		{"trim", (*planTime)(&c.Trim)}, {"warn", &c.Warn}}
 }
 
 func (r *RegionPlan) keys() []planKey {
 	return []planKey{{"name", &r.Name}, {"size", (*planRest)(&r.Size)}, {"slots", &r.Slots},
-		{"limits", planKeys(r.Limits.byKey())}, {"state", &r.State}, {"track", &r.Track}, {"note", &r.Note}}
+		{"limits", planKeys(r.Limits.byKey())}, {"state", &r.State}, {"track", &r.Track}, {"trim", &r.Trim}, {"warn", &r.Warn},
+		{"note", &r.Note}}
 }
 
 // MarshalJSON writes the plan in the form that ReadPlan reads, with sizes as "4MiB" and without
@@ -74,8 +83,23 @@ func planText(value any) string {
 		if regions != nil {
 			return "[" + strings.Join(regions, ",") + "]"
 		}
+	case *CHeapPlan:
+		if *value == (CHeapPlan{Size: value.Size}) {
+			return planText((*planSize)(&value.Size))
+		}
+		return planText(value.keys())
 	case *Demand:
 		return planText((*string)(value))
+	case *TrimWhen:
+		return planText((*string)(value))
+	case *Percent:
+		if *value != 0 {
+			return fmt.Sprintf(`"%d%%"`, *value)
+		}
+	case *planTime:
+		if *value != 0 {
+			return strconv.Quote(time.Duration(*value).String())
+		}
 	case *string:
 		if *value != "" {
 			quoted, _ := json.Marshal(*value) // a string never fails
@@ -143,6 +167,21 @@ func planValue(v *jsonfile.Value, into any) (err error) {
 	case *Demand:
 		if *into = Demand(text); *into != Off && !into.asks() {
 			err = errNotDemand
+		}
+	case *TrimWhen:
+		if *into = TrimWhen(text); *into != TrimEmpty {
+			err = errNotTrim
+		}
+	case *Percent:
+		digits, isPercent := strings.CutSuffix(text, "%")
+		share, wrong := strconv.ParseUint(digits, 10, 16)
+		if *into = Percent(share); wrong != nil || !isPercent || !quoted {
+			err = errNotPercent
+		}
+	case *planTime:
+		t, wrong := time.ParseDuration(text)
+		if *into = planTime(t); wrong != nil || !quoted {
+			err = errNotTime
 		}
 	}
 	return err

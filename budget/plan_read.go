@@ -2,6 +2,7 @@ package budget
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
@@ -73,6 +74,12 @@ func readValue(file *jsonfile.File, v *jsonfile.Value, into any) {
 		for m := range file.Members(v, known) {
 			readValue(file, m, into[slices.Index(known, m.Name)].value)
 		}
+	case *CHeapPlan:
+		if strings.HasPrefix(v.Text, "{") {
+			readValue(file, v, into.keys())
+			return
+		}
+		readValue(file, v, (*planSize)(&into.Size))
 	case *[]RegionPlan:
 		count := 0
 		for m := range file.Items(v) {

@@ -122,7 +122,7 @@ type sizedPart struct {
 	keys  map[string]string // of the tables of these limits, by the limit's name
 }
 
-const frameSizeKey, scratchSizeKey = "frame.size", "scratch.size"
+const frameSizeKey, scratchSizeKey, cHeapKey = "frame.size", "scratch.size", "c_heap"
 
 func regionSizeKey(index int) string { return fmt.Sprintf("regions[%d].size", index) }
 
@@ -292,6 +292,7 @@ type Cost struct {
 	// GoHeap is outside the budget: the plan's go_heap, or the Go side of the arenas' tables if
 	// that is larger.
 	GoHeap uint64 `json:"go_heap"`
+	CHeap  uint64 `json:"c_heap,omitempty"` // outside the budget too: the memory of C's malloc
 }
 
 // Cost returns the most that a budget of the plan takes: addresses, which cost nothing by
@@ -309,7 +310,7 @@ func (p Plan) Cost() (Cost, error) {
 }
 
 func (l layout) cost() Cost {
-	return Cost{Addresses: l.size, Resident4K: l.memory(4 * KiB), Resident64K: l.memory(64 * KiB), GoHeap: l.plan.goShare()}
+	return Cost{Addresses: l.size, Resident4K: l.memory(4 * KiB), Resident64K: l.memory(64 * KiB), GoHeap: l.plan.goShare(), CHeap: l.plan.CHeap.Size}
 }
 
 // String returns the cost as one line of text.

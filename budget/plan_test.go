@@ -164,8 +164,17 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Limits.Labels = 65536 }, "limits.labels: 65536"},
 	{func(p *Plan) { p.GoHeap = 0 }, ""},
 	{func(p *Plan) { p.GoHeap = 4 * MiB }, ""},
-	{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303 is out of range: give 0 (no limit) or 4MiB to 64TiB"},
-	{func(p *Plan) { p.GoHeap = math.MaxUint64 }, "go_heap: 18446744073709551615"},
+	{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303 is out of range: give 0 (no limit), \"rest\", or 4MiB to 64TiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 64*KiB - 1} }, "c_heap: 65535 is out of range: give 64KiB to 256GiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Fronts: 1} }, "c_heap.size: 0 is out of range: give 64KiB to 256GiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Reserve: MiB/2 + 1} }, "c_heap.reserve: 524289; at most half of the size, 512KiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Fronts: 65} }, "c_heap.fronts: 65 is out of range: give 0 (the default) or 1 to 64"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Trim: 1} }, "c_heap.trim: 1ns is out of range: give 0 (never) or 10ms or more"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Warn: 100} }, "c_heap.warn: 100% is out of range: give 0 (none) or 1% to 99%"},
+	{func(p *Plan) { p.Regions[1].Warn = -1 }, "regions[1].warn: -1% is out of range: give 0 (none) or 1% to 99%"},
+	{func(p *Plan) { p.Regions[1].Trim = "often" }, `regions[1].trim: "often" is no moment of trimming: give "empty" or none`},
+	{func(p *Plan) { p.Regions[1].Name = "c_heap" }, `regions[1].name: "c_heap" is the name of the c_heap; choose another name`},
+	{func(p *Plan) { p.GoHeap = math.MaxUint64 - 1 }, "go_heap: 18446744073709551614"},
 }
 
 func TestPlanCheck(t *testing.T) {

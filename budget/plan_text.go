@@ -97,6 +97,9 @@ var (
 	errNotCount      = errors.New("is not a count (a whole number from 0)")
 	errNotAddress    = errors.New(`is not an address of 64 bits (a string as "0x200000000000", or a whole number)`)
 	errNotBool       = errors.New(`is neither true nor false`)
+	errNotTrim       = errors.New(`is not a moment of trimming ("empty")`)
+	errNotPercent    = errors.New(`is not a share (a string as "80%")`)
+	errNotTime       = errors.New(`is not a time (a string as "1s" or "250ms")`)
 	errNotDemand     = errors.New(`is not a demand ("off", "wished" or "required")`)
 )
 

@@ -1,0 +1,52 @@
+package arena_c
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// ProcessHeap is C's malloc of the whole process. Package arena/with/malloc provides it; package
+// budget plans it.
+type ProcessHeap interface {
+	// Begin makes size bytes the heap of C's malloc, for the life of the process. Another call with
+	// an equal plan changes nothing; with a different one it is an error. The error names the value
+	// that is wrong, without a key of the plan.
+	Begin(p ProcessPlan) error
+	// Counts reads the counts under the heap's lock. It makes no Go allocation.
+	Counts() ProcessCounts
+	// Trim gives whole free pages back to the system, and returns their bytes.
+	Trim() uint64
+}
+
+// ProcessPlan is the plan of C's malloc.
+type ProcessPlan struct {
+	Size, Reserve  uint64 // bytes
+	Fronts         int
+	Trim           time.Duration // 0: never
+	Prefault, Lock bool          // make all pages present; keep them present
+}
+
+// ProcessCounts has the counts of C's malloc. Sizes are bytes.
+type ProcessCounts struct {
+	// Used and Peak include the headers of blocks, but not the freed blocks in fronts.
+	Size, Used, Peak, Reserve uint64
+	Live                      uint64 // blocks
+	Fulls                     uint64 // refused requests
+	FullSize                  uint64 // size of the last refused request
+	FullCaller                uintptr
+	Static, StaticUsed        uint64 // the heap that serves until Begin
+	Trimmed                   uint64 // bytes that went back to the system, since the start
+}
+
+var processHeap atomic.Pointer[ProcessHeap]
+
+// SetProcessHeap registers C's malloc of the process.
+func SetProcessHeap(h ProcessHeap) { processHeap.Store(&h) }
+
+// ProcessHeapOf returns C's malloc of the process, or nil if no package provides it.
+func ProcessHeapOf() ProcessHeap {
+	if h := processHeap.Load(); h != nil {
+		return *h
+	}
+	return nil
+}
