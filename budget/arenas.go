@@ -66,7 +66,7 @@ func openDry(plan Plan) (*Budget, error) {
 // Report returns the figures of dry arenas.
 func (a Arenas) Report() Report {
 	r := a.b.report(func(int) bool { return true })
-	r.GoHeap = GoHeap{} // it would be that of this process
+	r.GoHeap, r.CHeap = GoHeap{}, CHeapReport{} // they would be this process's
 	return r
 }
 

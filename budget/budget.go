@@ -39,6 +39,7 @@ type Budget struct {
 	leases    *leases // of the scratch arenas
 	left      *leftOpen
 	restoreGo func()
+	cHeap     bool   // C's malloc is this budget's
 	cycles    uint64 // collections until the end of Open
 	published published
 

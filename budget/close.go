@@ -74,6 +74,7 @@ func (b *Budget) release(l *load) error {
 	errs = append(errs, b.untrack(b.regions))
 	errs = append(errs, b.closeMirror())
 	errs = append(errs, b.giveBack())
+	b.closeCHeap()
 	b.restoreGo()
 	return errors.Join(errs...)
 }

@@ -111,24 +111,32 @@ type Part struct {
 	values []uint64 // in the order of figureTable
 }
 
-// Parts returns the parts of the report, in the order of its arenas.
+// Parts returns the parts of the report, in the order of its arenas. The heap of C's malloc comes
+// last, if the report has it.
 func (r Report) Parts() []Part {
 	var parts []Part
 	at := map[string]int{}
-	for i := range r.Arenas {
-		a := &r.Arenas[i]
+	for _, a := range r.withCHeap() {
 		k, known := at[a.Part]
 		if !known {
 			k = len(parts)
 			at[a.Part] = k
 			parts = append(parts, Part{Name: a.Part, Kind: a.Kind, values: make([]uint64, len(figureTable))})
 		}
-		parts[k].Arenas = append(parts[k].Arenas, *a)
+		parts[k].Arenas = append(parts[k].Arenas, a)
 	}
 	for i := range parts {
 		parts[i].fold()
 	}
 	return parts
+}
+
+// withCHeap returns the arenas, and the heap of C's malloc if the report has it.
+func (r Report) withCHeap() []ArenaReport {
+	if r.CHeap.Name == "" {
+		return r.Arenas
+	}
+	return append(slices.Clip(r.Arenas), r.CHeap.ArenaReport)
 }
 
 // Value returns the value of the figure of that name. A name that [Figures] doesn't have is a

@@ -77,8 +77,19 @@ func (b *Budget) layOut(l layout, from func(Plan, layout) (grant, error)) (err e
 	if missing, ok := b.memory.Missing(); ok {
 		b.resident = b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
 	}
+	if err := b.openCHeap(); err != nil {
+		return errors.Join(err, b.drop())
+	}
 	b.watchFaults()
 	return nil
+}
+
+// drop ends the work of layOut when its last step fails.
+func (b *Budget) drop() error {
+	for _, st := range b.stacks {
+		st.Drop()
+	}
+	return errors.Join(b.untrack(b.regions), b.closeMirror(), b.giveBack())
 }
 
 // makeTable writes the map at the bottom of the memory, and touches no other byte.

@@ -88,6 +88,7 @@ func (p Plan) faults() planFaults {
 		f.add("go_heap", "%s is out of range: give 0 (no limit), \"rest\", or %s to %s", sizeInPlan(p.GoHeap), sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
 	}
 	f.cHeap(p.CHeap)
+	f.trims(p)
 	f.sums(p)
 	return f
 }
@@ -112,6 +113,27 @@ func (f *planFaults) cHeap(c CHeapPlan) {
 		f.add(cHeapKey+".trim", "%v is out of range: give 0 (never) or %v or more", c.Trim, planTrimMin)
 	}
 	f.warn(cHeapKey+".warn", c.Warn)
+}
+
+// trims refuses pages that must stay present and go back all the same.
+func (f *planFaults) trims(p Plan) {
+	must := ""
+	for _, page := range []keyed[Demand]{{"prefault", p.Pages.Prefault}, {"lock", p.Pages.Lock}} {
+		if page.value == Required {
+			must = page.key
+		}
+	}
+	if must == "" {
+		return
+	}
+	for i, r := range p.Regions {
+		if r.Trim == TrimEmpty {
+			f.add(fmt.Sprintf("regions[%d].trim", i), `"empty", but pages.%s is required; give one of both`, must)
+		}
+	}
+	if p.CHeap.Trim != 0 {
+		f.add(cHeapKey+".trim", "%v, but pages.%s is required; give one of both", p.CHeap.Trim, must)
+	}
 }
 
 func (f *planFaults) warn(key string, share Percent) {

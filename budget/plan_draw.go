@@ -10,8 +10,8 @@ import (
 
 // String draws the plan as text, bottom first: a line for each part with its size ([SizeText]), its
 // place in the whole, and its key or count. Guards, and rounding up to 64 KiB, have lines of their
-// own, so the sizes of all lines but the Go heap's add up to the whole. Check's warnings come last.
-// For a plan with faults it returns their number.
+// own, so the sizes of all lines but those of the Go heap and the C heap add up to the whole.
+// Check's warnings come last. For a plan with faults it returns their number.
 func (p Plan) String() string {
 	if faults := len(p.faults()); faults != 0 {
 		return fmt.Sprintf("plan %s: %s (Check names them)\n", jsonfile.Quote(p.Name), plural(faults, "fault"))
@@ -38,6 +38,9 @@ func (p Plan) String() string {
 	}
 	if p.GoHeap != 0 {
 		d.add("Go heap", p.GoHeap, "beside it")
+	}
+	if p.CHeap.Size != 0 {
+		d.add("C heap", p.CHeap.Size, "beside it"+p.CHeap.text())
 	}
 	text := fmt.Sprintf("plan %s: %s\n%s  limits of each arena: %s\n  pages: %s\n",
 		p.Name, SizeText(d.total), d.text(), p.Limits.text(), p.Pages.text(p.Base))
@@ -85,10 +88,31 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
 	if r.Track {
 		text += "  tracked"
 	}
+	if r.Trim == TrimEmpty {
+		text += "  trimmed when emptied"
+	}
+	text += r.Warn.text()
 	if r.Note != "" {
 		text += "  " + jsonfile.Echo(r.Note)
 	}
 	return r.Name, text
+}
+
+func (c CHeapPlan) text() (text string) {
+	if c.Reserve != 0 {
+		text += "  reserve " + SizeText(c.Reserve)
+	}
+	if c.Trim != 0 {
+		text += "  trimmed after " + c.Trim.String()
+	}
+	return text + c.Warn.text()
+}
+
+func (w Percent) text() string {
+	if w == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  warns at %d%%", w)
 }
 
 func (l Limits) text() string {

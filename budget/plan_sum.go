@@ -315,8 +315,12 @@ func (l layout) cost() Cost {
 
 // String returns the cost as one line of text.
 func (c Cost) String() string {
-	return fmt.Sprintf("%s of addresses, %s resident at most (pages of 64 KiB: %s), Go heap %s", SizeText(c.Addresses),
+	text := fmt.Sprintf("%s of addresses, %s resident at most (pages of 64 KiB: %s), Go heap %s", SizeText(c.Addresses),
 		SizeText(c.Resident4K), SizeText(c.Resident64K), SizeText(c.GoHeap))
+	if c.CHeap != 0 {
+		text += ", C heap " + SizeText(c.CHeap)
+	}
+	return text
 }
 
 // arenas returns the plan for the core's map: regions bottom-up, then frame and scratch.

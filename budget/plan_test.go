@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
@@ -171,6 +172,10 @@ var planChecks = []struct {
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Fronts: 65} }, "c_heap.fronts: 65 is out of range: give 0 (the default) or 1 to 64"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Trim: 1} }, "c_heap.trim: 1ns is out of range: give 0 (never) or 10ms or more"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Warn: 100} }, "c_heap.warn: 100% is out of range: give 0 (none) or 1% to 99%"},
+	{func(p *Plan) { p.CHeap, p.Pages.Lock = CHeapPlan{Size: MiB, Trim: time.Second}, Required },
+		"c_heap.trim: 1s, but pages.lock is required; give one of both"},
+	{func(p *Plan) { p.Regions[1].Trim, p.Pages.Prefault = TrimEmpty, Required },
+		`regions[1].trim: "empty", but pages.prefault is required; give one of both`},
 	{func(p *Plan) { p.Regions[1].Warn = -1 }, "regions[1].warn: -1% is out of range: give 0 (none) or 1% to 99%"},
 	{func(p *Plan) { p.Regions[1].Trim = "often" }, `regions[1].trim: "often" is no moment of trimming: give "empty" or none`},
 	{func(p *Plan) { p.Regions[1].Name = "c_heap" }, `regions[1].name: "c_heap" is the name of the c_heap; choose another name`},

@@ -25,7 +25,8 @@ func (b *Budget) isOurs(arena int) bool {
 // call it at any time: a console, a metrics page, a log. Each arena's figures are of one moment: of
 // Open; of the last Load, Rewind, Release or Reconfigure that touched the region; of the last
 // NextFrame for the frame and for a numbered worker's scratch; of the last Release for scratch of
-// leases. The Go heap's figures and the errors are as of now. Cost: O(arenas) and a copy.
+// leases. The figures of the Go heap and of C's malloc, and the errors, are as of now. Cost:
+// O(arenas) and a copy.
 func (b *Budget) Published() Report {
 	return b.report(func(int) bool { return false })
 }
@@ -37,7 +38,7 @@ func (b *Budget) report(now func(arena int) bool) Report {
 		return b.last.clone()
 	}
 	r := Report{Name: b.plan.Name, Size: b.Size(), Reserved: b.memory.Addresses(), Committed: b.committed(), Resident: b.resident,
-		Prefaulted: b.prefaulted, NotGranted: slices.Concat(b.refused, b.untracked()), GoHeap: b.goHeap()}
+		Prefaulted: b.prefaulted, NotGranted: slices.Concat(b.refused, b.untracked()), GoHeap: b.goHeap(), CHeap: b.cHeapReport()}
 	p := &b.published
 	for i := range p.list {
 		var f figures

@@ -72,7 +72,10 @@ type Report struct {
 	Errors     []string `json:"errors,omitempty"`
 	ErrorCount int      `json:"error_count"` // how many there were
 	GoHeap     GoHeap   `json:"go_heap"`
-	Plan       Plan     `json:"plan"` // as opened, with its defaults filled in
+	// CHeap is C's malloc, if the program imports package arena/with/malloc; else it is zero. It
+	// isn't one of Arenas, because it is outside of the budget's Size.
+	CHeap CHeapReport `json:"c_heap,omitzero"`
+	Plan  Plan        `json:"plan"` // as opened, with its defaults filled in
 
 	// Proxies are the statistics of allocator proxies. The program adds its own: append(r.Proxies,
 	// sound.Stats()).
@@ -96,6 +99,7 @@ func (r Report) clone() Report {
 	for i := range r.Arenas {
 		r.Arenas[i] = r.Arenas[i].clone()
 	}
+	r.CHeap.ArenaReport = r.CHeap.clone()
 	r.Plan.Regions = slices.Clone(r.Plan.Regions)
 	return r
 }

@@ -13,19 +13,21 @@ import (
 )
 
 // String draws the memory map: a bar for each region, then frame and scratch arenas, then the Go
-// heap if the plan gives it a share. Use by scope and label follows, largest peak first, at most 8
-// scopes and 8 labels an arena. In checked builds it counts live allocations: "used 0.4KiB in 3".
-// Sizes are as [SizeText] writes them. Slots, buffers or scratch arenas with the same text share
-// one line.
+// heap if the plan gives it a share, and C's malloc if the program has it in a heap. Use by scope
+// and label follows, largest peak first, at most 8 scopes and 8 labels an arena. In checked builds
+// it counts live allocations: "used 0.4KiB in 3". Sizes are as [SizeText] writes them. Slots,
+// buffers or scratch arenas with the same text share one line.
 func (r Report) String() string {
 	var bars, names reportLines
 	for _, x := range r.Arenas {
-		bars.add(x.Part, x.Name, fmt.Sprintf("%s used %10s  peak %10s  of %10s", x.bar(reportBar), SizeText(x.Used), SizeText(x.Peak),
-			SizeText(x.Size)))
+		bars.add(x.Part, x.Name, x.line())
 	}
 	if heap := r.GoHeap; heap.Limit != 0 {
 		bars.add("", "go heap", fmt.Sprintf("%s used %10s  collections %5d  of %10s", bar(heap.Used, 0, heap.Limit, reportBar),
 			SizeText(heap.Used), heap.Collections, SizeText(heap.Limit)))
+	}
+	if x := r.CHeap; x.Name != "" {
+		bars.add(x.Part, x.Name, x.line())
 	}
 	for _, x := range r.Arenas {
 		names.usage(x, "scope", x.Scopes)
@@ -112,6 +114,10 @@ func (l *reportLines) usage(x ArenaReport, what string, list []scope.Usage) {
 	}
 }
 
+func (x ArenaReport) line() string {
+	return fmt.Sprintf("%s used %10s  peak %10s  of %10s", x.bar(reportBar), SizeText(x.Used), SizeText(x.Peak), SizeText(x.Size))
+}
+
 func (x ArenaReport) bar(width int) string { return bar(x.Used, x.Peak, x.Size, width) }
 
 // bar draws used cells (#), cells used at the peak (+) and cells never used (.). A use beyond the
@@ -150,6 +156,7 @@ func logged(v reflect.Value) (attrs []slog.Attr) {
 		switch {
 		case slices.Contains(unlogged, key):
 		case option == "omitempty" && (field.IsZero() || list && field.Len() == 0):
+		case field.Kind() == reflect.Struct && field.IsZero() && option == "omitzero":
 		case field.Kind() == reflect.Struct:
 			attrs = append(attrs, slog.Attr{Key: key, Value: slog.GroupValue(logged(field)...)})
 		case list && field.Type().Elem().Kind() == reflect.Struct:

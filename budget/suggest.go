@@ -24,8 +24,9 @@ import (
 //     after a full at least its plan's. A region that was never used gets the highest limits in the
 //     plans.
 //   - A region's note names the report that its size came from.
-//   - The plan's Size is the sum of the parts; no region has the Rest. The name, base, pages, Go
-//     heap and OnError are the first plan's.
+//   - The plan's Size is the sum of the parts; no region has the Rest. The C heap's size is the
+//     highest in the plans: how much a heap needs beyond its peak depends on its fragmentation. The
+//     name, base, pages, Go heap and functions are the first plan's.
 //
 // Reconfigure resets peaks: record a report before it, too. Temporaries ([scope.Scope.Temp]) begin
 // at a line, so a region with temporaries may need the next multiple of 64 bytes; [Measure] finds
@@ -129,10 +130,10 @@ func (p Plan) ownLimits(part int) bool {
 	return part < len(p.Regions) && (p.Regions[part].Slots != 0 || p.Regions[part].Limits != Limits{})
 }
 
-// Widen raises each size and limit of p to at least that of other, and its numbers of slots,
-// buffers, workers and scratch arenas. Everything else stays. Both plans need their defaults filled
-// in, and regions of the same names in the same order, with slots or without; else Widen returns
-// the difference. No other plan may share p.Regions.
+// Widen raises each size and limit of p, the C heap's size, and the numbers of slots, buffers,
+// workers and scratch arenas, to at least those of other. Everything else stays. Both plans need
+// their defaults filled in, and regions of the same names in the same order, with slots or without;
+// else Widen returns the difference. No other plan may share p.Regions.
 func (p *Plan) Widen(other Plan) error {
 	differs := func(key string, have, want any) error {
 		return fmt.Errorf("%s is %v, but %v in the first", key, have, want)
@@ -153,6 +154,7 @@ func (p *Plan) Widen(other Plan) error {
 		}
 		own.Slots, own.Size = max(own.Slots, r.Slots), max(own.Size, r.Size)
 	}
+	p.CHeap.Size = max(p.CHeap.Size, other.CHeap.Size)
 	p.Limits.raiseTo(other.Limits)
 	f, s := &p.Frame, &p.Scratch
 	*f = FramePlan{Buffers: max(f.Buffers, other.Frame.Buffers), Size: max(f.Size, other.Frame.Size)}
@@ -162,9 +164,9 @@ func (p *Plan) Widen(other Plan) error {
 
 // Headroom returns the plan with each size of regions, frame and scratch arenas raised by percent
 // and rounded up to whole KiB. It also raises each limit that isn't 0, of the plan and of regions,
-// up to 65535. The numbers of slots, buffers and workers, and the Go heap, stay. A Size that isn't
-// 0 grows with the parts, the Rest included. A size too large for a plan never wraps; Check reports
-// it. A negative percent is a caller's bug and panics.
+// up to 65535. The numbers of slots, buffers and workers, the Go heap and the C heap stay. A Size
+// that isn't 0 grows with the parts, the Rest included. A size too large for a plan never wraps;
+// Check reports it. A negative percent is a caller's bug and panics.
 func (p Plan) Headroom(percent int) Plan {
 	if percent < 0 {
 		panic(fmt.Sprintf("budget: BUG: Headroom of %d percent", percent))

@@ -102,8 +102,15 @@ func (m memoryMap) draw(w io.Writer) error {
 	p := &picture{}
 	title := fmt.Sprintf("plan %s: %s", m.plan.Name, sizeText(m.total))
 	p.text("title", margin, 320, title)
+	var outside []string
 	if m.plan.GoHeap != 0 {
-		p.text("small size", width-margin, 320, "outside it: Go heap "+sizeText(m.plan.GoHeap))
+		outside = append(outside, "Go heap "+sizeText(m.plan.GoHeap))
+	}
+	if m.plan.CHeap.Size != 0 {
+		outside = append(outside, "C heap "+sizeText(m.plan.CHeap.Size))
+	}
+	if outside != nil {
+		p.text("small size", width-margin, 320, "outside it: "+strings.Join(outside, ", "))
 	}
 	var list []string
 	for i, part := range m.parts {

@@ -59,6 +59,9 @@ type stacked struct {
 func reportLines(r budget.Report) (lines []reportLine) {
 	rest, several := r.Size, false
 	for _, p := range reportParts(r) {
+		if p.Kind == cHeap {
+			continue
+		}
 		lines = append(lines, p.lines()...)
 		rest -= min(rest, p.size)
 		several = several || len(p.Arenas) > 1 || p.Value("pool_chunks_peak") != 0
@@ -68,7 +71,7 @@ func reportLines(r budget.Report) (lines []reportLine) {
 		lines = append(lines, reportLine{kind: noteLine, name: "at most: for slots, buffers and scratch arenas, the highest of them; for pools, " +
 			"each pool's own peak, added up"})
 	}
-	lines = append(lines, heapLines(r.GoHeap)...)
+	lines = append(lines, outsideLines(r)...)
 	lines = append(lines, proxyLines(r)...)
 	return append(lines, badLines(r)...)
 }
@@ -291,6 +294,23 @@ func (p *reportPart) others() (lines []reportLine) {
 var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true, "used": true, "arena_size": true, "arena_used": true,
 	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "fulls": true}
 
+// cHeap is the kind of the part that is C's malloc.
+const cHeap = "c_heap"
+
+// outsideLines returns the lines of the memory outside the budget: the Go heap and C's malloc.
+func outsideLines(r budget.Report) []reportLine {
+	lines := heapLines(r.GoHeap)
+	for _, p := range reportParts(r) {
+		if p.Kind == cHeap {
+			lines = append(lines, p.lines()...)
+		}
+	}
+	if lines == nil {
+		return nil
+	}
+	return append([]reportLine{{kind: headLine, name: "outside the budget"}}, lines...)
+}
+
 func heapLines(heap budget.GoHeap) []reportLine {
 	if heap.Limit|heap.Used == 0 {
 		return nil
@@ -303,7 +323,7 @@ func heapLines(heap budget.GoHeap) []reportLine {
 		line.detail += ", of " + exact(heap.Limit)
 		text = many(heap.Collections, "collection") + " since Open"
 	}
-	return []reportLine{{kind: headLine, name: "outside the budget"}, line, {kind: noteLine, class: "heap", name: text}}
+	return []reportLine{line, {kind: noteLine, class: "heap", name: text}}
 }
 
 func proxyLines(r budget.Report) (lines []reportLine) {

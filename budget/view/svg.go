@@ -152,8 +152,11 @@ const colours = 8
 func colour(i int) string { return "c" + strconv.Itoa(i%colours) }
 
 func classOf(kind string) string {
-	if kind == "frame" || kind == "scratch" {
+	switch kind {
+	case "frame", "scratch":
 		return kind
+	case cHeap:
+		return "heap"
 	}
 	return "region"
 }

@@ -152,14 +152,19 @@ type manifests struct {
 type sum struct {
 	Plan    uint64      `json:"plan"` // resident at most, tables included
 	GoShare uint64      `json:"go_share"`
+	CHeap   uint64      `json:"c_heap,omitempty"`
 	Reserve uint64      `json:"reserve"`
 	Total   uint64      `json:"total"`
 	Cost    budget.Cost `json:"cost"` // of the plan
 }
 
 func (s sum) String() string {
-	return fmt.Sprintf("%d bytes: plan %d (of %d addresses) + Go share %d + reserve %d", s.Total, s.Plan, s.Cost.Addresses, s.GoShare,
-		s.Reserve)
+	cHeap := ""
+	if s.CHeap != 0 {
+		cHeap = fmt.Sprintf(" + C heap %d", s.CHeap)
+	}
+	return fmt.Sprintf("%d bytes: plan %d (of %d addresses) + Go share %d%s + reserve %d", s.Total, s.Plan, s.Cost.Addresses, s.GoShare,
+		cHeap, s.Reserve)
 }
 
 type manifest struct {
@@ -249,11 +254,11 @@ func (f fleetFlags) manifests(file string, plan budget.Plan) (m manifests, err e
 	if err != nil {
 		return m, err
 	}
-	s := sum{Plan: cost.Resident4K, GoShare: cost.GoHeap, Reserve: uint64(f.reserve), Cost: cost}
+	s := sum{Plan: cost.Resident4K, GoShare: cost.GoHeap, CHeap: cost.CHeap, Reserve: uint64(f.reserve), Cost: cost}
 	if f.pages == 64*budget.KiB {
 		s.Plan = cost.Resident64K
 	}
-	s.Total = s.Plan + s.GoShare + s.Reserve
+	s.Total = s.Plan + s.GoShare + s.CHeap + s.Reserve
 	m = manifests{Plan: plan.Name, Memory: s}
 
 	if f.only != "deployment" {

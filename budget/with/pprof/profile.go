@@ -79,6 +79,11 @@ func Profile(r budget.Report) (*profile.Profile, error) {
 			return nil, fmt.Errorf("report of budget %q: %s: %w", r.Name, a.Name, err)
 		}
 	}
+	if r.CHeap.Name != "" {
+		if err := b.arena(r.CHeap.ArenaReport); err != nil {
+			return nil, fmt.Errorf("report of budget %q: %s: %w", r.Name, r.CHeap.Name, err)
+		}
+	}
 	if rest != 0 {
 		s := b.sample(b.root, nil)
 		s.frames = append(s.frames, frame{name: tables, file: b.root[0].file})

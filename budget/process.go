@@ -1,0 +1,102 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// CHeapReport has the figures of C's malloc, as of the report. Used includes the headers of blocks.
+type CHeapReport struct {
+	ArenaReport
+	// Static is the size of the heap in the program's image that serves C until Open. The blocks
+	// that it holds stay there; StaticUsed is their bytes.
+	Static     uint64 `json:"static"`
+	StaticUsed uint64 `json:"static_used"`
+	// Trimmed is the bytes that went back to the system since the start.
+	Trimmed uint64 `json:"trimmed,omitempty"`
+}
+
+const mallocPackage = "github.com/upfront-mem/upfront/arena/with/malloc"
+
+// cHeapOwner is the open budget with a c_heap. A process has one malloc, so only one budget may.
+var cHeapOwner struct {
+	sync.Mutex
+	name  string
+	taken bool
+}
+
+// openCHeap makes the plan's c_heap the memory of C's malloc. It is the last step of Open, because
+// the heap stays until the process ends.
+func (b *Budget) openCHeap() error {
+	c := b.plan.CHeap
+	if c.Size == 0 {
+		return nil
+	}
+	h := arena_c.ProcessHeapOf()
+	if h == nil {
+		return fmt.Errorf("c_heap is %s, but the program keeps C's own malloc; import %s, or remove c_heap", sizeInPlan(c.Size), mallocPackage)
+	}
+	cHeapOwner.Lock()
+	defer cHeapOwner.Unlock()
+	if cHeapOwner.taken {
+		return fmt.Errorf("c_heap: budget %q, which is open, has C's malloc; remove c_heap here", cHeapOwner.name)
+	}
+	err := h.Begin(arena_c.ProcessPlan{Size: c.Size, Reserve: c.Reserve, Fronts: c.Fronts, Trim: c.Trim,
+		Prefault: b.plan.Pages.Prefault.asks(), Lock: b.plan.Pages.Lock.asks()})
+	switch {
+	case errors.Is(err, errors.ErrUnsupported): // a build with another malloc on purpose
+		b.refused = append(b.refused, fmt.Sprintf("c_heap: %v", err))
+		return nil
+	case err != nil:
+		return fmt.Errorf("c_heap: %w", err)
+	}
+	cHeapOwner.name, cHeapOwner.taken, b.cHeap = b.plan.Name, true, true
+	return nil
+}
+
+func (b *Budget) closeCHeap() {
+	if !b.cHeap {
+		return
+	}
+	cHeapOwner.Lock()
+	defer cHeapOwner.Unlock()
+	cHeapOwner.taken = false
+}
+
+// cHeapReport returns the figures of C's malloc now, if the program has it in a heap. Any goroutine
+// may call it.
+func (b *Budget) cHeapReport() (r CHeapReport) {
+	h := arena_c.ProcessHeapOf()
+	if h == nil {
+		return r
+	}
+	c := h.Counts()
+	r.Static, r.StaticUsed, r.Trimmed = c.Static, c.StaticUsed, c.Trimmed
+	r.Name, r.Part, r.Kind, r.Counted = cHeapKey, cHeapKey, cHeapKey, arena_c.Checked
+	if c.Size == 0 { // no budget has had a c_heap
+		c.Size, c.Used, c.Peak = c.Static, c.StaticUsed, max(c.Peak, c.StaticUsed)
+	}
+	r.Size, r.Used, r.Peak, r.LoadPeak, r.Free, r.Objects = c.Size, c.Used, c.Peak, c.Peak, c.Size-min(c.Size, c.Used), c.Live
+	if r.Fulls = int(c.Fulls); c.Fulls != 0 {
+		r.LastFull = b.cHeapFull(c)
+	}
+	return r
+}
+
+// cHeapFull returns the text of the last refusal, with a size that would have been enough.
+func (b *Budget) cHeapFull(c arena_c.ProcessCounts) string {
+	by := ""
+	if c.FullCaller != 0 {
+		by = fmt.Sprintf(" by %#x", c.FullCaller)
+		// names C's lines if the program links package platform/symbolize
+		if f, _ := runtime.CallersFrames([]uintptr{c.FullCaller}).Next(); f.Function != "" {
+			by = fmt.Sprintf(" by %s %s:%d", f.Function, f.File, f.Line)
+		}
+	}
+	return fmt.Sprintf("budget %q: C's malloc is full: %d bytes asked%s; it has %d, %d of them used; set c_heap to %s",
+		b.plan.Name, c.FullSize, by, c.Size, c.Used, sizeInPlan(planRound(c.Size+c.FullSize+c.FullSize/16)))
+}

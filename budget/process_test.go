@@ -1,0 +1,102 @@
+package budget_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// processHeap plays C's malloc: it takes any first plan, and the same again.
+type processHeap struct {
+	begun  []arena_c.ProcessPlan
+	err    error
+	counts arena_c.ProcessCounts
+}
+
+func (h *processHeap) Begin(p arena_c.ProcessPlan) error {
+	if h.err == nil {
+		h.begun = append(h.begun, p)
+	}
+	return h.err
+}
+func (h *processHeap) Counts() arena_c.ProcessCounts { return h.counts }
+func (h *processHeap) Trim() uint64                  { return 0 }
+
+func setProcessHeap(t *testing.T, h arena_c.ProcessHeap) {
+	old := arena_c.ProcessHeapOf()
+	arena_c.SetProcessHeap(h)
+	t.Cleanup(func() { arena_c.SetProcessHeap(old) })
+}
+
+func cHeapPlan(size uint64) budget.Plan {
+	return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}, CHeap: budget.CHeapPlan{Size: size, Reserve: budget.MiB, Fronts: 2}}
+}
+
+func TestCHeap(t *testing.T) {
+	setProcessHeap(t, nil)
+	_, err := budget.Open(cHeapPlan(64 * budget.MiB))
+	assert.EqualError(t, err, `budget "pond": c_heap is 64MiB, but the program keeps C's own malloc; `+
+		`import github.com/upfront-mem/upfront/arena/with/malloc, or remove c_heap`)
+
+	h := &processHeap{err: errors.New("the static heap has 300 bytes in use")}
+	setProcessHeap(t, h)
+	_, err = budget.Open(cHeapPlan(64 * budget.MiB))
+	assert.EqualError(t, err, `budget "pond": c_heap: the static heap has 300 bytes in use`)
+
+	h.err = nil
+	b := open(t, cHeapPlan(64*budget.MiB))
+	require.Equal(t, []arena_c.ProcessPlan{{Size: 64 * budget.MiB, Reserve: budget.MiB, Fronts: 2, Prefault: true}}, h.begun)
+	_, err = budget.Open(cHeapPlan(64 * budget.MiB))
+	assert.EqualError(t, err, `budget "pond": c_heap: budget "pond", which is open, has C's malloc; remove c_heap here`)
+	other := open(t, budget.Plan{Name: "other", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
+	require.NoError(t, other.Close())
+
+	require.NoError(t, b.Close())
+	b = open(t, cHeapPlan(64*budget.MiB))
+	assert.Len(t, h.begun, 2, "a later Open takes the heap")
+	require.NoError(t, b.Close())
+}
+
+func TestCHeapOfAnotherBuild(t *testing.T) {
+	setProcessHeap(t, &processHeap{err: fmt.Errorf("AddressSanitizer has a malloc of its own: %w", errors.ErrUnsupported)})
+	b := open(t, cHeapPlan(64*budget.MiB))
+	assert.Contains(t, b.Report().NotGranted, "c_heap: AddressSanitizer has a malloc of its own: unsupported operation")
+	require.NoError(t, b.Close())
+}
+
+func TestCHeapReport(t *testing.T) {
+	h := &processHeap{counts: arena_c.ProcessCounts{Size: 64 * budget.MiB, Used: 3 * budget.MiB, Peak: 5 * budget.MiB, Live: 7, Fulls: 2, FullSize: 60 * budget.MiB,
+		FullCaller: 0x1234, Static: budget.MiB, StaticUsed: 300, Trimmed: 8 * budget.KiB}}
+	setProcessHeap(t, h)
+	b := open(t, cHeapPlan(64*budget.MiB))
+	defer func() { require.NoError(t, b.Close()) }()
+	r := b.Published()
+	assert.Equal(t, uint64(61*budget.MiB), r.CHeap.Free)
+	assert.Equal(t, `budget "pond": C's malloc is full: 62914560 bytes asked by 0x1234; it has 67108864, 3145728 of them used; set c_heap to 130816KiB`,
+		r.CHeap.LastFull)
+	parts := r.Parts()
+	last := parts[len(parts)-1]
+	assert.Equal(t, "c_heap", last.Name)
+	assert.Equal(t, uint64(5*budget.MiB), last.Value("arena_peak"))
+	assert.Equal(t, uint64(2), last.Value("fulls"))
+	assert.Contains(t, r.String(), "c_heap     [##+.............................] used    3072KiB  peak    5120KiB  of   65536KiB\n")
+	assert.Contains(t, r.String(), ", C heap 65536KiB\n")
+
+	data, err := json.Marshal(r)
+	require.NoError(t, err)
+	var again budget.Report
+	require.NoError(t, json.Unmarshal(data, &again))
+	assert.Equal(t, r.CHeap, again.CHeap)
+
+	h.counts = arena_c.ProcessCounts{Static: budget.MiB, StaticUsed: 300}
+	assert.Equal(t, uint64(budget.MiB), b.Report().CHeap.Size, "until a budget has a c_heap, the static heap is the bound")
+	setProcessHeap(t, nil)
+	assert.NotContains(t, b.Report().String(), "c_heap ")
+}
