@@ -80,6 +80,8 @@ var figureTable = []Figure{
 		func(a *ArenaReport) uint64 { return a.Finalizers }},
 	{"fulls", Count, Fault, false, true, "Number of times that an arena of the part was full since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.Fulls) }},
+	{"warnings", Count, Total, false, true, "Number of times that an arena of the part reached its warn share since Open.",
+		func(a *ArenaReport) uint64 { return natural(a.Warnings) }},
 	{"open_scopes", Count, Peak, true, false, "Most scopes open at once in one arena of the part since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.MostOpen.Scopes) }},
 	{"open_pools", Count, Peak, true, false, "Most pools open at once in one arena of the part since Open.",

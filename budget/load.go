@@ -398,8 +398,11 @@ func (b *Budget) keepOut(ctx context.Context, l *load, regions reach) (still []s
 }
 
 func (b *Budget) leave(l *load) {
+	defer b.end(l) // also when OnWarn panics
 	b.publishRegions(l.along, l.what)
-	b.end(l)
+	for _, r := range l.along.each {
+		r.stack.TellWarning()
+	}
 }
 
 // publishRegions publishes the touched regions, the lowest first, while the load still owns them.

@@ -13,8 +13,8 @@ import (
 
 // Measure answers "will it fit?": its report has the bytes that each part of the plan needs for fn.
 // The report is of a run that fitted. Its Plan is that of the run, ready to be opened, and keeps
-// the old plan's name, notes, base, pages, Go heap and OnError. No region takes the Rest, and Size
-// is 0: the sum.
+// the old plan's name, notes, base, pages, Go heap, OnError, and its warnings, which stay silent
+// meanwhile. No region takes the Rest, and Size is 0: the sum.
 //
 // Measure first runs fn in a shadow of the plan. There each region, slot, buffer and scratch arena,
 // and each limit, is as large as the machine allows: 16 GiB in all, 256 MiB on 32-bit targets and
@@ -119,6 +119,9 @@ func (m *measurement) runWide() (Report, error) {
 	shadow := m.plan
 	shadow.Size, shadow.Base, shadow.GoHeap, shadow.Pages = 0, 0, 0, Pages{Prefault: Off}
 	shadow.Regions = slices.Clone(shadow.Regions)
+	for i := range shadow.Regions { // a plan that fits to the byte would warn
+		shadow.Regions[i].Warn = 0
+	}
 	for total := min(m.first, m.most); ; {
 		m.wide = shadow.wide(total, m.limits)
 		b, err := m.open(m.wide)
@@ -152,6 +155,9 @@ func (m *measurement) narrow(tight Plan) (report Report, err error) {
 	defer func() {
 		if err == nil {
 			report.Plan.Base, report.Plan.GoHeap, report.Plan.Pages = m.plan.Base, m.plan.GoHeap, m.plan.Pages
+			for i, r := range m.plan.Regions {
+				report.Plan.Regions[i].Warn = r.Warn
+			}
 		}
 	}()
 	m.tight = tight

@@ -68,6 +68,7 @@ func (b *Budget) layOut(l layout, from func(Plan, layout) (grant, error)) (err e
 		return errors.Join(err, b.giveBack())
 	}
 	b.makeStacks((*scope.Stack).Start)
+	b.watchUse()
 	b.leases = newLeases(b.plan, b.scratches, b.left, &b.published)
 	if len(b.frame) > 0 {
 		b.current = b.frame[0].Open(frameScope)

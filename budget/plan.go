@@ -38,7 +38,13 @@ type Plan struct {
 	// OnError gets the errors that no call can return, such as the errors of finalizers that run
 	// because a load replaces their contents. It may be nil.
 	OnError func(error)
-	// OnWarn gets each warning ([Warning]). It may be nil.
+	// OnWarn gets each [Warning], before the part is full: to log it, to evict, to admit no more.
+	// The goroutine that uses the part calls it, in the call that found the crossing: an Open, Temp
+	// or Close of a scope, a Do, a constructor that fails, or a Load, Rewind or Release. Owners of
+	// slots may call it at the same time. OnWarn must not use the part's memory: no allocation in
+	// it, no scope, no load. It may call [Budget.Published]. If it panics, the call that found the
+	// crossing panics; a Load is then undone. OnWarn may be nil: reports count warnings all the
+	// same.
 	OnWarn func(Warning)
 }
 
@@ -73,7 +79,8 @@ type RegionPlan struct {
 	Track bool // the system reports written pages to package save
 	// Trim says when free pages go back to the system by themselves; "": never ([Region.Trim]).
 	Trim TrimWhen
-	// Warn is the share of the region or of each slot that makes a [Warning]; 0: none.
+	// Warn is the share of the region or of each slot that makes a [Warning]; 0: none. Each slot
+	// warns for itself. The frame and scratch have no warnings.
 	Warn Percent
 	Note string
 

@@ -119,6 +119,7 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 		limits(regionLimitsKey(i), b.plan.Regions[i].Limits.or(b.plan.Limits), plan.Regions[i].Limits.or(plan.Limits))
 		differs(fmt.Sprintf("regions[%d].state", i), b.plan.Regions[i].State, plan.Regions[i].State)
 		differs(fmt.Sprintf("regions[%d].track", i), b.plan.Regions[i].Track, plan.Regions[i].Track)
+		differs(fmt.Sprintf("regions[%d].warn", i), fmt.Sprintf("%d%%", b.plan.Regions[i].Warn), fmt.Sprintf("%d%%", plan.Regions[i].Warn))
 	}
 	if have, want := b.plan.ofKind(arena_c.KindRegion), plan.ofKind(arena_c.KindRegion); errs == nil && have != want {
 		errs = append(errs, fmt.Errorf("budget %q: Reconfigure: the regions have %s, the plan's need %s", b.plan.Name, SizeText(have),

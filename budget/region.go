@@ -105,6 +105,7 @@ func (r *region) keep() (word uint64, err error) {
 	}
 	r.stack.Freeze() // first, so that finalizers of temporaries can't allocate in the region
 	r.b.note(r.stack.CloseTemp())
+	r.stack.TellWarning() // before the region is loaded: a panic of OnWarn is one of the load
 	return r.step(loaded, loading), nil
 }
 

@@ -45,6 +45,9 @@ type ArenaReport struct {
 
 	Fulls    int    `json:"fulls,omitempty"`     // reported fulls since Open
 	LastFull string `json:"last_full,omitempty"` // the text of the last one
+
+	Warnings    int    `json:"warnings,omitempty"`     // since Open ([Plan.OnWarn])
+	LastWarning uint64 `json:"last_warning,omitempty"` // bytes that were in use at the last one
 }
 
 // Report has the figures of a budget.
@@ -152,6 +155,7 @@ func (f *figures) read() {
 		f.LoadPeak = s.Peak
 	}
 	f.Scopes, f.Labels = f.stack.AppendUsage(f.Scopes, f.Labels)
+	f.Warnings, f.LastWarning = f.stack.Warnings() // after AppendUsage, which looks
 	if f.sites != nil {
 		f.sites.Read(f.stack)
 	}
@@ -166,10 +170,13 @@ func (f *figures) publish() {
 	if scopes, labels := f.stack.UsageLines(); cap(f.Scopes) < scopes || cap(f.Labels) < labels {
 		f.Scopes, f.Labels = make([]scope.Usage, 0, scopes), make([]scope.Usage, 0, labels)
 	}
-	fulls := f.Fulls
+	fulls, warnings := f.Fulls, f.Warnings
 	f.read()
 	if f.Fulls != fulls {
 		f.gauge.mark(MarkFull)
+	}
+	if f.Warnings != warnings {
+		f.gauge.mark(MarkWarn)
 	}
 }
 

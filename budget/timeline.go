@@ -49,9 +49,10 @@ const (
 	MarkRewind                  // the arena was emptied, and not loaded
 	MarkFull                    // the arena was full
 	MarkMoved                   // Reconfigure moved or resized it
+	MarkWarn                    // the arena reached its warn share
 )
 
-var markNames = []string{"load", "rewind", "full", "moved"}
+var markNames = []string{"load", "rewind", "full", "moved", "warning"}
 
 // String returns the names of the events: "load, full".
 func (m Mark) String() string {

@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -80,6 +79,7 @@ func (st *Stack) lookAt(site arena_c.Site) {
 		st.temp = far
 	}
 	st.tellMost()
+	st.lookAtUse()
 }
 
 // sees books a scope that opened since the last look.
@@ -222,13 +222,13 @@ func (st *Stack) bytesOf(h *arena_c.Scopes, depth uint64) uint64 {
 	return h.Bytes(depth)
 }
 
-// holders returns the three largest holders of the arena, of labels, open scopes without the bytes
-// of their labels, and temporaries.
-func (st *Stack) holders() (top []Usage) {
+// holders writes the three largest holders of the arena into top, the largest first, and returns
+// their number. Holders are labels, open scopes without the bytes of their labels, and temporaries.
+func (st *Stack) holders(top *[3]Usage) (n int) {
 	h := st.h
 	st.labels.settle()
 	for _, a := range st.labels.lines {
-		top = append(top, Usage{Name: a.name, Bytes: a.bytes})
+		n += rank(top, Usage{Name: a.name, Bytes: a.bytes})
 	}
 	for i := uint64(1); i <= h.Depth; i++ {
 		u := Usage{Name: st.nameOf(h, i), Bytes: st.bytesOf(h, i), Objects: h.Record(i).Count / arena_c.Object}
@@ -237,12 +237,27 @@ func (st *Stack) holders() (top []Usage) {
 				u.Bytes -= a.bytes
 			}
 		}
-		top = append(top, u)
+		n += rank(top, u)
 	}
-	top = append(top, Usage{Name: tempName, Bytes: st.row.End - h.Limit})
-	top = slices.DeleteFunc(top, func(u Usage) bool { return u.Bytes-1 >= arena_c.OffsetMax })
-	slices.SortStableFunc(top, func(a, b Usage) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return top[:min(3, len(top))]
+	n += rank(top, Usage{Name: tempName, Bytes: st.row.End - h.Limit})
+	return min(n, len(top))
+}
+
+// rank puts a holder with bytes in its place, and returns 1 if it has any.
+func rank(top *[3]Usage, u Usage) int {
+	if u.Bytes-1 >= arena_c.OffsetMax {
+		return 0
+	}
+	i := len(top)
+	for ; i > 0 && top[i-1].Bytes < u.Bytes; i-- {
+		if i < len(top) {
+			top[i] = top[i-1]
+		}
+	}
+	if i < len(top) {
+		top[i] = u
+	}
+	return 1
 }
 
 // Stats holds the figures of an arena. Used, Padding and Objects are present figures. Sizes are

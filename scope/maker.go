@@ -111,6 +111,7 @@ func construct[T any](s Scope, class uint64, fn func(*T) error) (made *T, err er
 		parts := st.undo(h, to)
 		if returned {
 			err = joined(err, parts)
+			st.TellWarning()
 		} else if parts != nil { // fn panicked: Close returns the errors
 			n.lost = joined(n.lost, parts)
 			h.Odd |= oddNoted

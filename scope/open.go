@@ -47,7 +47,9 @@ func (s Scope) closeLong() error {
 		return s.misuse("Close of")
 	}
 	met := st.take(h, h.Depth)
-	return joined(met, st.closeTop(h))
+	err := joined(met, st.closeTop(h))
+	st.TellWarning()
+	return err
 }
 
 // Do opens a scope, runs fn in it and closes it, however fn ends. A full in fn, of any scope,
@@ -106,8 +108,9 @@ func (st *Stack) openLong(lent uint64, name string) *FullError {
 		panic(st.givenBack("Open on"))
 	}
 	st.settle(h) // while the refused scope is still the topmost
-	if st.sink != nil {
+	if st.sink != nil || st.warn != nil {
 		st.look()
+		st.TellWarning()
 	}
 	if h.Odd&(arena_c.Closing|arena_c.Building) != 0 || h.Depth > 0 && h.Gen == 0 {
 		panic(st.at(st.Depth() - 1).misuse("Open in"))
@@ -158,6 +161,7 @@ func (st *Stack) do(name string, fn func(Scope) error) (err error) {
 		if other != nil {
 			panic(other)
 		}
+		st.TellWarning()
 	}()
 	return fn(s)
 }

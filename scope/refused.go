@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -251,8 +252,10 @@ func (st *Stack) takeSince(o opened) error {
 // full returns the full of a request in the topmost scope of an end, with the present figures.
 func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	row, mask := st.row, asked>>arena_c.AskedAt%arena_c.AlignMax // NodeSize-1 at least
+	var top [3]Usage
+	holders := slices.Clone(top[:st.holders(&top)])
 	e := &FullError{Budget: st.Budget, Arena: st.Arena, Scope: st.nameOf(h, h.Depth), What: "bytes", asked: asked,
-		Asked: asked % (1 << arena_c.AskedAt), Free: h.Limit - h.Cursor, Size: row.Size(), Key: st.Key, Top: st.holders()}
+		Asked: asked % (1 << arena_c.AskedAt), Free: h.Limit - h.Cursor, Size: row.Size(), Key: st.Key, Top: holders}
 	if asked&arena_c.Purpose != 0 {
 		return e.onPurpose()
 	}

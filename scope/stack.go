@@ -44,6 +44,7 @@ type Stack struct {
 	watch   *watch // nil: no state is being made
 	rooms   rooms
 	emptied lastEmptied
+	warn    *warning // nil: the arena warns of nothing
 
 	// of a dry arena: the near end's cursor after the node of each of its temporaries, the oldest
 	// first

@@ -33,6 +33,7 @@ func (s Scope) Temp(n int) Scope {
 		panic(st.tableFull("scopes", far.Slots, tempName))
 	}
 	st.look()
+	st.TellWarning()
 	gen := s.h.TempOpen(s.gen, min(uint64(n), arena_c.OffsetMax-1))
 	if gen == 0 {
 		if s.isTemp() {

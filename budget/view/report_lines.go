@@ -134,7 +134,7 @@ func (p *reportPart) lines() []reportLine {
 	} else {
 		own.stack = coloured(scopes)
 	}
-	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), labels, scopes, p.pools(), p.others())
+	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), p.warnings(), labels, scopes, p.pools(), p.others())
 }
 
 // holder is a label, a scope, a proxy or a line of code that holds bytes.
@@ -267,6 +267,23 @@ func (p *reportPart) fulls() []reportLine {
 	return []reportLine{{kind: badLine, class: p.class, name: "full " + many(count, "time") + last}}
 }
 
+// warnings returns a line with the number of warnings, and with the use at the last one of an
+// arena.
+func (p *reportPart) warnings() []reportLine {
+	count := p.Value("warnings")
+	if count == 0 {
+		return nil
+	}
+	text := "warned " + many(count, "time")
+	for _, a := range slices.Backward(p.Arenas) {
+		if a.LastWarning != 0 {
+			text += fmt.Sprintf("; %s last at %s of %s", clip(a.Name, nameLetters), sizeText(a.LastWarning), sizeText(a.Size))
+			break
+		}
+	}
+	return []reportLine{{kind: noteLine, class: p.class, name: text}}
+}
+
 func (p *reportPart) pools() []reportLine {
 	chunks, most := p.Value("pool_chunks"), p.Value("pool_chunks_peak")
 	if chunks == 0 {
@@ -292,7 +309,7 @@ func (p *reportPart) others() (lines []reportLine) {
 
 // placed are the figures that other lines show.
 var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true, "used": true, "arena_size": true, "arena_used": true,
-	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "fulls": true}
+	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "fulls": true, "warnings": true}
 
 // cHeap is the kind of the part that is C's malloc.
 const cHeap = "c_heap"

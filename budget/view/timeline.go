@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -25,9 +26,10 @@ const (
 // Timeline draws the memory of each part of a plan over time. A part's band has the planned size as
 // its ground, the bytes in use in the part's colour, and the highest peak as text. The slots of a
 // region, the frame's buffers and the scratch arenas share a band, which shows the fullest in each
-// sample. Marks below a band are loads and rewinds, and a red cross on it is a full. A picture has
-// at most one column for each pixel, which shows the most of its samples, and at most 24 bands; its
-// last line counts the other parts. Timeline draws any data, so its only error is w's.
+// sample. Marks below a band are loads and rewinds, a triangle on it is a warning, and a red cross
+// is a full. A picture has at most one column for each pixel, which shows the most of its samples,
+// and at most 24 bands; its last line counts the other parts. Timeline draws any data, so its only
+// error is w's.
 func Timeline(w io.Writer, data budget.TimelineData) error {
 	d := timelineDrawing{timeline: timelineOf(data, columns)}
 	d.bottom = timeTop + bandPitch*px(len(d.bands))
@@ -93,6 +95,10 @@ func (d *timelineDrawing) head() {
 	say(100, "rewind")
 	d.cross(x+50, y-45)
 	say(160, "full")
+	if slices.ContainsFunc(d.bands, func(b *band) bool { return b.ever&budget.MarkWarn != 0 }) {
+		d.alert(x+50, y-45)
+		say(160, "warning")
+	}
 }
 
 func (d *timelineDrawing) axis() {
@@ -141,6 +147,9 @@ func (d *timelineDrawing) band(b *band, y px) {
 	}
 	for _, run := range b.runs(budget.MarkRewind | budget.MarkMoved) {
 		d.mark("c6", run, base+20+markHeight+10)
+	}
+	for _, run := range b.runs(budget.MarkWarn) {
+		d.alert((d.begin(run[0])+d.begin(run[1]))/2, top)
 	}
 	for _, run := range b.runs(budget.MarkFull) {
 		d.cross((d.begin(run[0])+d.begin(run[1]))/2, top)
@@ -200,6 +209,9 @@ func (d *timelineDrawing) peak(b *band, y px) {
 
 // pointer draws a small triangle that points down.
 func (d *timelineDrawing) pointer(x, y px) { d.path("point", "M%s %sl-4-7h8z", x, y) }
+
+// alert draws a triangle that points up.
+func (d *timelineDrawing) alert(x, y px) { d.path("heap", "M%s %sl5 8h-10z", x, y-50) }
 
 func (d *timelineDrawing) cross(x, y px) {
 	d.path("bad", "M%s %sl1-1l3 3l3-3l1 1l-3 3l3 3l-1 1l-3-3l-3 3l-1-1l3-3z", x-40, y-30)

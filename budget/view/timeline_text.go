@@ -13,7 +13,8 @@ import (
 var sparks = []rune(" ▁▂▃▄▅▆▇█")
 
 // TimelineText writes the contents of [Timeline] as lines of 80 columns: a curve in eighths of the
-// planned size, the peak and the planned size. Where a part was full, the line below has an x.
+// planned size, the peak and the planned size. Where a part was full, the line below has an x, and
+// where it only warned, a w.
 func TimelineText(w io.Writer, data budget.TimelineData) error {
 	names, sizes := 0, 10
 	for _, b := range timelineOf(data, 1).bands {
@@ -31,8 +32,8 @@ func TimelineText(w io.Writer, data budget.TimelineData) error {
 	for _, b := range t.bands {
 		curve := b.curve() + strings.Repeat(" ", wide-t.samples)
 		fmt.Fprintf(&out, "  %s %s%*s%*s\n", padded(b.title(), names), curve, sizes, sizeText(b.peak), sizes, sizeText(b.size))
-		if b.ever&budget.MarkFull != 0 {
-			fmt.Fprintf(&out, "  %*s %s\n", names, "", b.crosses())
+		if b.ever&(budget.MarkFull|budget.MarkWarn) != 0 {
+			fmt.Fprintf(&out, "  %*s %s\n", names, "", b.signs())
 		}
 	}
 	if more := t.more(); more != "" {
@@ -50,9 +51,16 @@ func (b *band) curve() string {
 	return string(curve)
 }
 
-func (b *band) crosses() (signs string) {
-	for _, run := range b.runs(budget.MarkFull) {
-		signs += strings.Repeat(" ", run[0]-len(signs)) + strings.Repeat("x", run[1]-run[0])
+// signs returns an x for each full sample and a w for each that only warned.
+func (b *band) signs() string {
+	signs := []byte(strings.Repeat(" ", len(b.marks)))
+	for i, m := range b.marks {
+		switch {
+		case m&budget.MarkFull != 0:
+			signs[i] = 'x'
+		case m&budget.MarkWarn != 0:
+			signs[i] = 'w'
+		}
 	}
-	return signs
+	return strings.TrimRight(string(signs), " ")
 }
