@@ -984,6 +984,46 @@ void upfront_heap_flush(upfront_heap *h) {
     }
 }
 
+/* *at holds the class of the last block and its offset. A class of 0 begins. */
+static uint64_t heap_next_run(const upfront_heap *h, uint64_t page, uint64_t *at, void **run) {
+    uint64_t c = *at / UPFRONT_OFFSET_MAX, block = *at % UPFRONT_OFFSET_MAX, last, from, end;
+    if (c == 0)
+        c = upfront_heap_class(page + UPFRONT_HEAP_LEAST) - 1;
+    for (;;) {
+        last = block;
+        block = last != 0 ? upfront_heap_word(h, last + 16) : 0;
+        if (block == 0) {
+            c = heap_next_class(h, c + 1);
+            if (c == NONE)
+                return 0;
+            block = *upfront_heap_list(h, c);
+            last = 0;
+        }
+        /* the link back, too: in a list that runs in a circle some block's is wrong */
+        if (!upfront_heap_is_inside(h, block) || !heap_is_whole(h, block) || upfront_heap_word(h, block + 24) != last) {
+            block = 0;
+            continue;
+        }
+        from = upfront_round_up((uint64_t)(uintptr_t)h + block + UPFRONT_HEAP_LEAST, page);
+        end = ((uint64_t)(uintptr_t)h + block + upfront_heap_size(h, block)) & ~(page - 1);
+        if (from < end) {
+            *at = c * UPFRONT_OFFSET_MAX + block;
+            *run = (void *)(uintptr_t)from;
+            return end - from;
+        }
+    }
+}
+
+uint64_t upfront_heap_next_run(const upfront_heap *h, uint64_t page, uint64_t *at, void **run) {
+    uint64_t bytes = 0;
+    if (h == NULL || at == NULL || run == NULL || !upfront_is_align(page) || !upfront_enter(&h->busy, &h->raced))
+        return 0;
+    if (!UPFRONT_LOOKS(h))
+        bytes = heap_next_run(h, page, at, run);
+    upfront_leave(&h->busy);
+    return bytes;
+}
+
 void *upfront_heap_hook(void *heap, void *p, size_t old, size_t size) {
     (void)old;
     if (size != 0)

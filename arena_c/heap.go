@@ -7,6 +7,14 @@ package arena_c
 // static inline int upfront_heap_free_at(upfront_heap *h, void *p, uint32_t site) UPFRONT_AT_SITE(int, upfront_heap_free(h, p))
 // static inline void *upfront_heap_realloc_at(upfront_heap *h, void *p, uint64_t size, uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_heap_realloc(h, p, size))
+// typedef struct heap_run { void *run; uint64_t size, at; } heap_run;
+// static inline heap_run upfront_heap_run_after(const upfront_heap *h, uint64_t page, uint64_t at) {
+//     heap_run r = {NULL, 0, at};
+//     r.size = upfront_heap_next_run(h, page, &r.at, &r.run);
+//     return r;
+// }
+// #cgo noescape upfront_heap_run_after
+// #cgo nocallback upfront_heap_run_after
 // #cgo nocallback upfront_heap_init
 // #cgo noescape upfront_heap_alloc_at
 // #cgo nocallback upfront_heap_alloc_at
@@ -194,6 +202,13 @@ func (h *Heap) Flush() { crossed(writes(&h.Used), C.upfront_heap_flush(h.c())) }
 // Largest is upfront_heap_largest.
 func (h *Heap) Largest() uint64 {
 	return uint64(crossed(writes(&h.Used), C.upfront_heap_largest(h.c())))
+}
+
+// NextRun is upfront_heap_next_run: it returns the run after the position `at`, and the next
+// position. A size of 0 ends the runs.
+func (h *Heap) NextRun(page, at uint64) (run unsafe.Pointer, size, next uint64) {
+	r := crossed(reads(&h.Used), C.upfront_heap_run_after(h.c(), C.uint64_t(page), C.uint64_t(at)))
+	return r.run, uint64(r.size), uint64(r.at)
 }
 
 // Walk is upfront_heap_walk.

@@ -190,6 +190,16 @@ void upfront_heap_flush(upfront_heap *h);
  * ignores the reserve. A request for it may still be refused (see `bounded`). Cost: O(blocks). */
 uint64_t upfront_heap_largest(upfront_heap *h);
 
+/* Returns the bytes of the next run of whole pages inside a free block, and its address in *run; 0:
+ * there is no further run. The caller may return a run to the system, which makes it zero: headers
+ * and links are outside of the runs. `page` is the size of a page, a power of two up to
+ * UPFRONT_ALIGN_MAX. *at is 0 before the first call and belongs to the calls. Flush the heap first,
+ * because parked blocks hide pages, and make no other call until the last run. A free block that
+ * was overwritten has no run, and neither have the blocks after it in its list. A checked build
+ * returns 0, because it checks the fills of free bytes. A second free of a block in a run that
+ * became zero returns UPFRONT_MISALIGNED. Cost: O(free blocks of a page or more) for all runs. */
+uint64_t upfront_heap_next_run(const upfront_heap *h, uint64_t page, uint64_t *at, void **run);
+
 /* Lists every block, and checks the chain of headers, the lists, the bits and the counts.
  * UPFRONT_FULL: `room` is too small. With a null `out` and room 0 it only checks, and `count` may
  * be null. Cost: O(blocks).

@@ -55,6 +55,7 @@
 #define upfront_heap_largest UPFRONT_NAME(heap_largest)
 #define upfront_heap_look UPFRONT_NAME(heap_look)
 #define upfront_heap_made UPFRONT_NAME(heap_made)
+#define upfront_heap_next_run UPFRONT_NAME(heap_next_run)
 #define upfront_heap_phase UPFRONT_NAME(heap_phase)
 #define upfront_heap_plain UPFRONT_NAME(heap_plain)
 #define upfront_heap_realloc UPFRONT_NAME(heap_realloc)

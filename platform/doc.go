@@ -15,7 +15,7 @@
 //
 //	Reserve ---> Commit ---> HugePages, Prefault, Lock
 //	   ^           |  ^
-//	   |           v  |  Protect, Unprotect
+//	   |           v  |  Protect, Unprotect, Discard
 //	   |         in use
 //	   |           |
 //	 kept <---- Release
@@ -26,6 +26,8 @@
 //   - [Reservation.Commit] makes the range readable and writable. The system may refuse it.
 //   - [Reservation.Prefault] makes every page present, so that no later access costs a page fault.
 //     [Reservation.Lock] also keeps the pages present.
+//   - [Reservation.Discard] returns the memory of some pages to the system. They stay usable, and
+//     are zero.
 //   - [Reservation.Release] returns the memory to the system and keeps the addresses for the next
 //     Reserve of the same class. [Reservation.Return] keeps the head alone.
 //   - [ReserveSparse] is for checked builds, which place objects far apart.
@@ -93,6 +95,7 @@
 //	Commit       mprotect                   VirtualAlloc, MEM_COMMIT     as Linux, never refused
 //	Protect      mprotect                   VirtualProtect               as Linux
 //	Release      mmap over it, no access    decommit                     as Linux
+//	Discard      MADV_DONTNEED              decommit, MEM_COMMIT         mmap over it
 //	Prefault     MADV_POPULATE_WRITE        each page is touched         each page is touched
 //	Lock         mlock, RLIMIT_MEMLOCK      VirtualLock, working set     mlock, RLIMIT_MEMLOCK
 //	Track        userfaultfd, pagemap       none                         none
@@ -101,8 +104,8 @@
 //
 // With -race the memory is part of the Go heap ([GoBacked] is true), because the race detector sees
 // nothing else. Protect then takes no access away, and Release clears the bytes. Lock, HugePages,
-// ReserveSparse, Track and a base are unsupported. A range beyond 64 GiB or beyond the machine's
-// memory is refused.
+// Discard, ReserveSparse, Track and a base are unsupported. A range beyond 64 GiB or beyond the
+// machine's memory is refused.
 //
 // With -asan, a caller that poisoned bytes of a range lifts the poison before Release, because the
 // addresses are used again.

@@ -15,7 +15,7 @@ const (
 	doMap      = "map"      // Reserve, unless it takes a kept range
 	doProtect  = "protect"  // Commit, Protect, Unprotect, Release
 	doPopulate = "populate" // Prefault
-	doDiscard  = "discard"  // Release, Return
+	doDiscard  = "discard"  // Release, Return, Discard
 	doLock     = "lock"     // Lock
 	doUnlock   = "unlock"   // Release of a locked range, and a Lock that failed
 	doAdvise   = "advise"   // HugePages, and the Release after it

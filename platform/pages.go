@@ -16,12 +16,14 @@ type pages struct {
 	discard  change // free the memory of pages without access; allowed again, they are zero
 	// discardSparse is discard of a range of reserveSparse, nil where discard does both.
 	discardSparse change
-	unmap         change // free the addresses too; reserveAt may take them again
-	lock          change
-	lockAdvice    func(err error, size uint64) error // adds advice to a lock's error
-	unlock        change
-	wantHuge      change
-	wantNone      change // takes wantHuge back
+	// drop frees the memory of pages with access. They keep it, and are zero.
+	drop       change
+	unmap      change // free the addresses too; reserveAt may take them again
+	lock       change
+	lockAdvice func(err error, size uint64) error // adds advice to a lock's error
+	unlock     change
+	wantHuge   change
+	wantNone   change // takes wantHuge back
 
 	// checkHuge returns an error if the system refuses huge pages in [base, base+size). undo is
 	// true if it grants them only to ranges that ask for them.

@@ -14,6 +14,7 @@ var host = pages{
 	allow:         protect(unix.PROT_READ | unix.PROT_WRITE),
 	deny:          protect(unix.PROT_NONE),
 	discard:       discardPages,
+	drop:          dropPages,
 	lock:          lockPages,
 	unlock:        unlockPages,
 	plenty:        plentyOfAddresses,
@@ -23,5 +24,11 @@ var host = pages{
 // system needs the memory.
 func discardPages(p unsafe.Pointer, size uint64) error {
 	_, err := mapNone(p, size, unix.MAP_FIXED)
+	return err
+}
+
+// dropPages maps new pages with access in place of the old ones. The system merges the mappings.
+func dropPages(p unsafe.Pointer, size uint64) error {
+	_, err := unix.MmapPtr(-1, 0, p, uintptr(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
 	return err
 }

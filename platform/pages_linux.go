@@ -23,6 +23,7 @@ var host = pages{
 	populate:      populatePages,
 	discard:       discardPages(0, func([]byte) {}),
 	discardSparse: discardPages(unix.MAP_NORESERVE, wantNoHuge),
+	drop:          advise(unix.MADV_DONTNEED),
 	unmap:         func(p unsafe.Pointer, size uint64) error { return unix.MunmapPtr(p, uintptr(size)) },
 	lock:          lockPages,
 	lockAdvice:    lockAdvice,
@@ -65,9 +66,9 @@ func populatePages(p unsafe.Pointer, size uint64) error {
 	}
 }
 
-// discardPages maps new pages in place of the old ones. MADV_DONTNEED would leave the mapping split
-// wherever access ever changed, and all its bytes charged. After mlockall the new pages are locked
-// too, so discardPages unlocks them for the next owner.
+// discardPages maps new pages in place of the old ones. MADV_DONTNEED, which suits drop, would
+// leave the mapping split wherever access ever changed, and all its bytes charged. After mlockall
+// the new pages are locked too, so discardPages unlocks them for the next owner.
 func discardPages(flags int, after func(b []byte)) change {
 	return func(p unsafe.Pointer, size uint64) error {
 		b := bytesAt(p, size)

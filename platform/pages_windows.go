@@ -17,6 +17,7 @@ var host = pages{
 	allow:   allowAccess,
 	deny:    denyAccess,
 	discard: discardPages,
+	drop:    dropPages,
 	lock:    lockPages,
 	unlock:  unlockPages,
 	plenty:  func() bool { return unsafe.Sizeof(uintptr(0)) == 8 },
@@ -69,6 +70,15 @@ func eachCommitted(p unsafe.Pointer, size uint64, do func(base, size uintptr) er
 // discardPages decommits; pages that are committed again are zero.
 func discardPages(p unsafe.Pointer, size uint64) error {
 	return windows.VirtualFree(uintptr(p), uintptr(size), windows.MEM_DECOMMIT)
+}
+
+// dropPages decommits the pages and commits them again. If the
+// system then refuses to commit, the pages have no access.
+func dropPages(p unsafe.Pointer, size uint64) error {
+	if err := discardPages(p, size); err != nil {
+		return err
+	}
+	return allowAccess(p, size)
 }
 
 func lockPages(p unsafe.Pointer, size uint64) error {

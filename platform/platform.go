@@ -357,6 +357,31 @@ func (r *Reservation) HugePages() error {
 	return nil
 }
 
+// Discard returns the memory of size bytes from offset, both multiples of the page, to the system.
+// The bytes keep their access and are zero from then on; the next use of each page is a page fault.
+// No page of them may be protected, no goroutine may use them meanwhile, and the mapping isn't
+// split. Discard allocates nothing.
+//
+// It fails, and changes nothing, if the range is locked, before Commit, or if the system refuses.
+// (On Windows the system may refuse after it took the pages; they then have no access. An emulator
+// may change nothing and report success.) In race builds, and on a system without such a request,
+// the error wraps errors.ErrUnsupported. A [Tracker] doesn't report the pages ([Tracker.Dirty]).
+func (r *Reservation) Discard(offset, size uint64) error {
+	if err := r.checkCommitted("discard"); err != nil {
+		return err
+	}
+	if err := r.checkPart("discard", offset, size); err != nil {
+		return err
+	}
+	if r.block.locked {
+		return fmt.Errorf("platform: discard %d bytes at offset %d: the range is locked", size, offset)
+	}
+	if err := ask(doDiscard, host.drop, unsafe.Add(r.block.base, offset), size); err != nil {
+		return fmt.Errorf("platform: discard %d bytes at offset %d: %w", size, offset, err)
+	}
+	return nil
+}
+
 // Protect takes away access to size bytes from offset, both multiples of the page: the next read or
 // write there is a fault that ends the process. Contents stay. The range must be committed. Where
 // GoBacked is true, Protect only checks its arguments.

@@ -69,8 +69,9 @@ func Track(start unsafe.Pointer, size uint64) (*Tracker, error) {
 // runs belong to the tracker and are valid until the next call.
 //
 // Writes of the system count too: a read of a file into the range, and pages that Prefault, Lock,
-// or Unprotect of locked pages makes present. A swapped page counts as written. A page emptied by
-// madvise may not be reported before its next use.
+// or Unprotect of locked pages makes present. A swapped page counts as written. A page that
+// [Reservation.Discard] or madvise emptied isn't reported before its next use: its owner has to
+// remember it.
 //
 // Dirty is one system call and allocates nothing. It costs about 0.7 µs for a MiB of small pages,
 // and 0.1 µs for a run. It fails if a part of the range was mapped again, as by Release: the writes

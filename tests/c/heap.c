@@ -1,5 +1,5 @@
 /* heap.c - tests of heap.h: every size and alignment, refusals, every way to grow, and random
- * programs. */
+ * programs; trims. */
 #include "check.h"
 
 enum { HEAP_BLOCKS = 4096, HEAP_LIVE = 200 };
@@ -294,6 +294,141 @@ static void heap_raced(void) {
     window_free(w, WINDOW);
 }
 
+#ifdef UPFRONT_CHECKED
+enum { HEAP_PAGE = 256, HEAP_TRIMS = 0 };
+#else
+enum { HEAP_PAGE = 256, HEAP_TRIMS = 1 };
+#endif
+
+/* Makes all runs zero. Checks that each is of whole pages within one free block, apart from its
+ * header and links, and that no whole page of a free block is left out. Returns the bytes. */
+static uint64_t heap_trim(upfront_heap *h) {
+    uint64_t at = 0, bytes, sum = 0, whole = 0, count, i, from, end;
+    void *run;
+    upfront_heap_flush(h);
+    CHECK_EQ(upfront_heap_walk(h, heap_blocks, HEAP_BLOCKS, &count), UPFRONT_OK);
+    for (i = 0; i < count; i++) {
+        from = upfront_round_up((uint64_t)(uintptr_t)h + heap_blocks[i].offset + 32, HEAP_PAGE);
+        end = ((uint64_t)(uintptr_t)h + heap_blocks[i].offset + heap_blocks[i].size) & ~(uint64_t)(HEAP_PAGE - 1);
+        whole += heap_blocks[i].live == 0 && from < end ? end - from : 0;
+    }
+    while ((bytes = upfront_heap_next_run(h, HEAP_PAGE, &at, &run)) != 0) {
+        uint64_t offset = (uint64_t)((char *)run - (char *)h);
+        CHECK((uintptr_t)run % HEAP_PAGE == 0 && bytes % HEAP_PAGE == 0);
+        for (i = 0; heap_blocks[i].offset + heap_blocks[i].size <= offset; i++)
+            ;
+        CHECK(heap_blocks[i].live == 0 && offset - heap_blocks[i].offset >= 32);
+        CHECK(offset + bytes <= heap_blocks[i].offset + heap_blocks[i].size);
+        heap_blocks[i].live = 1; /* no block is named twice */
+        UPFRONT_UNPOISON(run, bytes);
+        memset(run, 0, (size_t)bytes);
+        sum += bytes;
+    }
+    CHECK_EQ(upfront_heap_next_run(h, HEAP_PAGE, &at, &run), 0);
+    CHECK_EQ(sum, HEAP_TRIMS || h->plain ? whole : 0);
+    heap_walked(h);
+    return sum;
+}
+
+/* Random blocks keep their bytes over any number of trims, and the heap its use. */
+static void heap_trims_random(uint64_t seed, uint64_t parked) {
+    static struct {
+        char *p;
+        uint64_t size;
+    } live[HEAP_LIVE];
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = upfront_heap_init(w, WINDOW, parked);
+    uint64_t i, step, used;
+    memset(live, 0, sizeof live);
+    for (step = 0; step < 3000; step++) {
+        i = next_random(&seed) % HEAP_LIVE;
+        if (live[i].p != NULL) {
+            CHECK(holds(live[i].p, live[i].size, (int)live[i].size));
+            heap_give(h, live[i].p);
+            live[i].p = NULL;
+        } else {
+            live[i].size = next_random(&seed) % (next_random(&seed) % 4 == 0 ? 3000 : 200);
+            live[i].p = (char *)upfront_heap_alloc(h, live[i].size, (uint64_t)16 << next_random(&seed) % 6);
+            if (live[i].p != NULL)
+                fill(live[i].p, live[i].size, (int)live[i].size);
+        }
+        if (next_random(&seed) % 16 == 0) {
+            used = h->used;
+            heap_trim(h);
+            CHECK_EQ(h->used, used);
+        }
+    }
+    for (i = 0; i < HEAP_LIVE; i++)
+        if (live[i].p != NULL) {
+            CHECK(holds(live[i].p, live[i].size, (int)live[i].size));
+            heap_give(h, live[i].p);
+        }
+    CHECK(heap_trim(h) + 4 * HEAP_PAGE > (HEAP_TRIMS ? h->end - h->first : 0) && h->damaged == 0);
+    heap_is_empty(h);
+    window_free(w, WINDOW);
+}
+
+static void heap_run_refuses(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = heap_of(w, WINDOW, 0);
+    uint64_t at = 0;
+    void *run = h;
+    CHECK(upfront_heap_next_run(NULL, HEAP_PAGE, &at, &run) == 0 && upfront_heap_next_run(h, HEAP_PAGE, NULL, &run) == 0);
+    CHECK(upfront_heap_next_run(h, HEAP_PAGE, &at, NULL) == 0 && upfront_heap_next_run(h, 0, &at, &run) == 0);
+    CHECK(upfront_heap_next_run(h, 3, &at, &run) == 0 && upfront_heap_next_run(h, 2 * UPFRONT_ALIGN_MAX, &at, &run) == 0);
+    /* larger than the heap */
+    CHECK(upfront_heap_next_run(h, UPFRONT_ALIGN_MAX, &at, &run) == 0 && at == 0 && run == (void *)h);
+    window_free(w, WINDOW);
+}
+
+/* Sets a word of a header or a link, as a stray write does. */
+static void heap_stray(upfront_heap *h, uint64_t at, uint64_t value) {
+    UPFRONT_UNPOISON((char *)h + at, 8);
+    upfront_heap_set(h, at, value);
+}
+
+/* A block that was overwritten has no run, and neither do the blocks after it in its list. */
+static void heap_run_skips(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = heap_of(w, WINDOW, 0);
+    uint64_t block[4], at = 0, i, first, next, all;
+    void *run;
+    for (i = 0; i < 4; i++) {
+        block[i] = (uint64_t)(heap_got(h, 1000, 16) - (char *)h) - UPFRONT_HEAP_HEADER;
+        heap_got(h, 16, 16);
+    }
+    heap_got(h, upfront_heap_largest(h), 16);
+    for (i = 0; i < 4; i++)
+        heap_give(h, (char *)h + block[i] + UPFRONT_HEAP_HEADER);
+    all = heap_trim(h); /* the last one freed is the first of the list */
+    CHECK(all >= 8 * HEAP_PAGE);
+
+    next = upfront_heap_word(h, block[1] + 16);
+    CHECK(next == block[0] && upfront_heap_word(h, block[3] + 24) == 0);
+    heap_stray(h, block[1] + 16, 8); /* a link to no block */
+    for (at = 0, i = 0; upfront_heap_next_run(h, HEAP_PAGE, &at, &run) != 0; i++)
+        ;
+    CHECK_EQ(i, 2);
+    heap_stray(h, block[1] + 16, next);
+
+    /* a circle of links that confirm each other */
+    heap_stray(h, block[3] + 24, block[2]);
+    heap_stray(h, block[2] + 16, block[3]);
+    for (at = 0, i = 0; i < 9 && upfront_heap_next_run(h, HEAP_PAGE, &at, &run) != 0; i++)
+        ;
+    CHECK_EQ(i, 0);
+    heap_stray(h, block[3] + 24, 0);
+    heap_stray(h, block[2] + 16, block[1]);
+
+    first = *upfront_heap_list(h, upfront_heap_class(1024));
+    *upfront_heap_list(h, upfront_heap_class(1024)) = 8; /* a list that begins nowhere */
+    at = 0;
+    CHECK_EQ(upfront_heap_next_run(h, HEAP_PAGE, &at, &run), 0);
+    *upfront_heap_list(h, upfront_heap_class(1024)) = first;
+    CHECK_EQ(heap_trim(h), all);
+    window_free(w, WINDOW);
+}
+
 static void heap_random(uint64_t seed, uint64_t parked) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_heap *h = heap_of(w + 4096, 2 * WINDOW - 4096, parked);
@@ -324,4 +459,8 @@ void test_heap(void) {
     heap_raced();
     heap_random(88172645463325252u, 0);
     heap_random(1234567u, 20);
+    heap_run_refuses();
+    heap_run_skips();
+    heap_trims_random(9876543u, 0);
+    heap_trims_random(271828u, 40);
 }
