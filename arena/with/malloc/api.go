@@ -1,0 +1,42 @@
+package malloc
+
+import "github.com/upfront-mem/upfront/arena_c"
+
+// Stats has the counts of C's malloc. Sizes are bytes, and include 16 bytes of header for each
+// block.
+type Stats struct {
+	Size    uint64 // of the plan's c_heap; 0 before Open
+	Used    uint64 // by live blocks
+	Peak    uint64 // the highest Used; may count freed blocks that weren't merged yet
+	Reserve uint64 // kept back for CleanUp
+	Live    uint64 // blocks
+	Fulls   uint64 // refused requests
+	Trimmed uint64 // given back to the system since the start
+
+	Static, StaticUsed uint64 // of the heap that serves until Open
+}
+
+// ReadStats returns the counts of now. It takes the locks of C's malloc for a moment, and allocates
+// nothing. In a build that doesn't define malloc the counts are zero. Any goroutine may call it.
+func ReadStats() Stats {
+	c := process.Counts()
+	return Stats{Size: c.Size, Used: c.Used, Peak: c.Peak, Reserve: c.Reserve, Live: c.Live, Fulls: c.Fulls,
+		Trimmed: c.Trimmed, Static: c.Static, StaticUsed: c.StaticUsed}
+}
+
+// Trim gives the whole free pages of C's heap back to the system, and returns their bytes. The next
+// use of each page is a page fault. Trim returns 0 before Open, in a checked build, and if the plan
+// locks pages. Cost: two system calls for each run of free pages, while other calls of malloc wait.
+// Any goroutine may call it.
+func Trim() uint64 { return process.Trim() }
+
+// CleanUp runs fn, and returns its error, while all C code may use the plan's reserve. Memory that
+// fn leaves allocated is missing from the reserve until it is freed. Loans of several goroutines
+// overlap; the reserve returns with the last. Cost: two calls into C.
+func CleanUp(fn func() error) error {
+	lend(1)
+	defer lend(-1)
+	return fn()
+}
+
+var _ arena_c.ProcessHeap = &process

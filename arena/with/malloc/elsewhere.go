@@ -1,0 +1,42 @@
+//go:build !linux || !cgo || asan
+
+package malloc
+
+import (
+	"errors"
+	"runtime"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+func init() { arena_c.SetProcessHeap(&process) }
+
+// heap stands for a malloc that isn't the package's.
+type heap struct{}
+
+var process heap
+
+// Begin refuses each plan.
+func (*heap) Begin(arena_c.ProcessPlan) error {
+	if arena_c.Asan {
+		return unsupported("an asan build has AddressSanitizer's malloc, so c_heap isn't used and bounds nothing")
+	}
+	return unsupported("package arena/with/malloc defines malloc on Linux alone; on " + runtime.GOOS + " c_heap bounds nothing")
+}
+
+// Counts returns no counts.
+func (*heap) Counts() (c arena_c.ProcessCounts) { return c }
+
+// Trim returns 0.
+func (*heap) Trim() uint64 { return 0 }
+
+func lend(int) {}
+
+// unsupported returns the error of Begin in a build that doesn't define malloc. It wraps
+// errors.ErrUnsupported, with which Open continues.
+func unsupported(why string) error { return &unsupportedError{why} }
+
+type unsupportedError struct{ why string }
+
+func (e *unsupportedError) Error() string { return e.why }
+func (e *unsupportedError) Unwrap() error { return errors.ErrUnsupported }

@@ -1,0 +1,892 @@
+//go:build linux && cgo && !asan
+
+#define _GNU_SOURCE
+#include "process.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "callbacks.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+#define LISTS (UPFRONT_HEAP_FRONT_BYTES / 8)
+
+/* Two copies of this package, such as two major versions, don't link: a process has one malloc. */
+const char upfront_malloc_is_linked_twice_keep_one_major_version = 1;
+
+/* A heap and its memory. */
+typedef struct place {
+    upfront_heap *heap;
+    char *base;
+    uint64_t size;
+    uint64_t looks; /* the heap's word `look` while the fronts are empty */
+    uint64_t frees;
+    pthread_mutex_t lock;
+} place;
+
+typedef struct front {
+    _Alignas(UPFRONT_LINE) pthread_mutex_t lock;
+    uint64_t parked, bytes;
+    uint64_t lists[LISTS]; /* offsets of the first blocks' headers */
+} front;
+
+static char boot_bytes[UPFRONT_MALLOC_STATIC] __attribute__((aligned(65536)));
+static place boot = {.base = boot_bytes, .size = sizeof boot_bytes, .lock = PTHREAD_MUTEX_INITIALIZER};
+static place range = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static place *current = &boot;
+
+static front fronts[UPFRONT_MALLOC_FRONTS];
+static uint64_t front_count; /* written before `current` leads to the range */
+static uint64_t threads;
+static __thread front *mine __attribute__((tls_model("initial-exec")));
+
+/* the rest changes under all locks */
+static upfront_malloc_plan plan;
+static uint64_t fulls, full_size, trimmed, page;
+static uintptr_t full_caller;
+static int lent, trims, told;
+
+static place *place_now(void) { return __atomic_load_n(&current, __ATOMIC_ACQUIRE); }
+
+/* Messages: a line in a buffer, because stdio may allocate. */
+
+typedef struct line {
+    size_t size;
+    char text[512];
+} line;
+
+static void add(line *l, const char *text) {
+    while (*text != 0 && l->size < sizeof l->text - 1)
+        l->text[l->size++] = *text++;
+}
+
+static void add_number(line *l, uint64_t n, unsigned base) {
+    char text[24];
+    size_t at = sizeof text;
+    text[--at] = 0;
+    do {
+        text[--at] = "0123456789abcdef"[n % base];
+        n /= base;
+    } while (n != 0);
+    add(l, text + at);
+}
+
+static void add_address(line *l, uintptr_t p) {
+    add(l, "0x");
+    add_number(l, p, 16);
+}
+
+static void say(line *l) {
+    size_t at = 0;
+    l->text[l->size++] = '\n';
+    while (at < l->size) {
+        ssize_t wrote = write(STDERR_FILENO, l->text + at, l->size - at);
+        if (wrote < 0 && errno != EINTR)
+            return;
+        if (wrote > 0)
+            at += (size_t)wrote;
+    }
+}
+
+/* Adds the size of the block at p or around it, which only a checked build knows. */
+static void add_note(line *l, const void *p) {
+#ifdef UPFRONT_CHECKED
+    upfront_note note;
+    if (upfront_note_near(p, &note) == 0)
+        return;
+    add(l, note.live ? "; next to it is a block of " : "; next to it was a block of ");
+    add_number(l, note.asked, 10);
+    add(l, " bytes at ");
+    add_address(l, note.address);
+#else
+    (void)l, (void)p;
+#endif
+}
+
+static const char *why(int code) {
+    switch (code) {
+    case UPFRONT_DOUBLE:
+        return "the block is free already";
+    case UPFRONT_FOREIGN:
+        return "the address isn't in C's heap";
+    case UPFRONT_MISALIGNED:
+        return "no block starts at the address, or a write changed the header before it";
+    default:
+        return "a write changed the header of the block or of a neighbour";
+    }
+}
+
+_Noreturn static void misuse(const char *call, const void *p, int code, uintptr_t caller) {
+    line l = {0};
+    add(&l, "upfront: BUG: ");
+    add(&l, call);
+    add(&l, " of ");
+    add_address(&l, (uintptr_t)p);
+    add(&l, ": ");
+    add(&l, why(code));
+    add_note(&l, p);
+    add(&l, "; the caller is at ");
+    add_address(&l, caller);
+    say(&l);
+    abort();
+}
+
+_Noreturn static void damage(const void *where, uintptr_t caller) {
+    line l = {0};
+    add(&l, "upfront: BUG: a write past a block of C's malloc, or after its free, changed the bytes at ");
+    add_address(&l, (uintptr_t)where);
+    add_note(&l, where);
+    add(&l, "; a call from ");
+    add_address(&l, caller);
+    add(&l, " found it");
+    say(&l);
+    abort();
+}
+
+/* pre: the place's lock */
+static void sure(const place *h, uintptr_t caller) {
+    if (h->heap->damaged != 0)
+        damage((const char *)h->heap + h->heap->where, caller);
+}
+
+/* Blocks. In a release build the asked size of each block is all of its bytes, so that a front may
+ * give it for any request of its size, with the seal that it has. */
+
+static inline uint64_t offset_of(const place *h, const void *p) { return upfront_distance(p, h->heap) - UPFRONT_HEAP_HEADER; }
+
+static inline int has(const place *h, const void *p) { return upfront_distance(p, h->base) < h->size; }
+
+static place *place_of(const void *p) {
+    if (has(&range, p))
+        return &range;
+    return has(&boot, p) && boot.heap != NULL ? &boot : NULL;
+}
+
+/* Reports whether a live block starts at an address in the place, without its lock: the words that
+ * it reads don't change while the block is live, but for bits that it ignores. */
+static inline int is_live(const place *h, const void *p) {
+    uint64_t at = offset_of(h, p);
+    return upfront_heap_is_inside(h->heap, at) && upfront_heap_off(h->heap, at) == 0 && upfront_heap_is_live(h->heap, at);
+}
+
+static inline uint64_t rounded(uint64_t size) {
+#ifdef UPFRONT_CHECKED
+    return size;
+#else
+    return size > PTRDIFF_MAX ? size : size <= 16 ? 16 : upfront_round_up(size, 16);
+#endif
+}
+
+/* Makes all bytes of a new block its asked size. pre: the place's lock */
+static void *whole(const place *h, void *p) {
+#ifndef UPFRONT_CHECKED
+    const uint64_t slack = UINT64_C(63) << UPFRONT_HEAP_SLACK;
+    uint64_t at = offset_of(h, p), body;
+    if (p == NULL)
+        return NULL;
+    body = upfront_heap_word(h->heap, at + 8) & ~UPFRONT_HEAP_SEAL_SIZE;
+    if ((body & slack) != 0)
+        upfront_heap_seal(h->heap, at, upfront_heap_word(h->heap, at) & ~UPFRONT_HEAP_SEAL_BEFORE, body & ~slack);
+#else
+    (void)h;
+#endif
+    return p;
+}
+
+static inline void turn(upfront_heap *h, uint64_t at) {
+    upfront_heap_set(h, at + 8, upfront_heap_word(h, at + 8) ^ UPFRONT_HEAP_SEAL_SIZE);
+}
+
+static inline int is_parked(const upfront_heap *h, uint64_t at, uint64_t size) {
+    return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == UPFRONT_HEAP_TURNED && upfront_heap_size(h, at) == size;
+}
+
+/* Takes the first block of a list. Returns 0 if the list is empty. pre: the front's lock */
+static inline uint64_t front_pop(front *f, uint64_t list, uintptr_t caller) {
+    uint64_t at = f->lists[list], size = list * 16 + UPFRONT_HEAP_LEAST;
+    if (at == 0)
+        return 0;
+    if (!is_parked(range.heap, at, size))
+        damage((char *)range.heap + at + UPFRONT_HEAP_HEADER, caller);
+    f->lists[list] = upfront_heap_word(range.heap, at + UPFRONT_HEAP_HEADER);
+    f->parked--;
+    f->bytes -= size;
+    turn(range.heap, at);
+    return at;
+}
+
+/* Returns a parked block with room for `size` bytes, or NULL. pre: size <= UPFRONT_HEAP_FRONT */
+static inline void *front_get(front *f, uint64_t size, uintptr_t caller) {
+    uint64_t list = size <= 16 ? 0 : (size - 1) / 16, at;
+    int taken;
+    if (__atomic_load_n(&f->lists[list], __ATOMIC_RELAXED) == 0)
+        return NULL;
+    taken = upfront_shared_lock(&f->lock);
+    at = front_pop(f, list, caller);
+    upfront_shared_unlock(&f->lock, taken);
+    return at == 0 ? NULL : (char *)range.heap + at + UPFRONT_HEAP_HEADER;
+}
+
+/* Frees up to `most` blocks of a front into the heap. pre: the front's lock and the range's */
+static void front_flush(front *f, uint64_t most, uintptr_t caller) {
+    uint64_t list, at;
+    for (list = LISTS; list-- != 0;)
+        while (most != 0 && (at = front_pop(f, list, caller)) != 0) {
+            void *p = (char *)range.heap + at + UPFRONT_HEAP_HEADER;
+            int code = upfront_heap_free(range.heap, p);
+            if (code != UPFRONT_OK)
+                damage(p, caller);
+            range.frees++;
+            most--;
+        }
+}
+
+/* Parks a block. Returns 0 if it is no live block, or has no list. */
+static inline int front_put(front *f, void *p, uintptr_t caller) {
+    upfront_heap *h = range.heap;
+    uint64_t at = offset_of(&range, p), body, size, list;
+    int taken;
+    if (!upfront_heap_is_inside(h, at))
+        return 0;
+    body = upfront_heap_word(h, at + 8) & ~UPFRONT_HEAP_SEAL_SIZE;
+    size = body & UPFRONT_HEAP_SIZE;
+    if (size > UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER || body != (size | UPFRONT_HEAP_LIVE) || upfront_heap_off(h, at) != 0 ||
+        upfront_heap_before(h, at + size) != size)
+        return 0;
+    list = (size - UPFRONT_HEAP_LEAST) / 16;
+    taken = upfront_shared_lock(&f->lock);
+    if (f->parked == UPFRONT_MALLOC_PARKS) {
+        int both = upfront_shared_lock(&range.lock);
+        front_flush(f, UPFRONT_MALLOC_PARKS / 4, caller);
+        upfront_shared_unlock(&range.lock, both);
+    }
+    upfront_heap_set(h, at + UPFRONT_HEAP_HEADER, f->lists[list]);
+    turn(h, at);
+    f->lists[list] = at;
+    f->parked++;
+    f->bytes += size;
+    upfront_shared_unlock(&f->lock, taken);
+    return 1;
+}
+
+/* All locks, always in this order. */
+
+static void lock_all(void) {
+    uint64_t i, n = __atomic_load_n(&front_count, __ATOMIC_ACQUIRE);
+    for (i = 0; i < n; i++)
+        pthread_mutex_lock(&fronts[i].lock);
+    pthread_mutex_lock(&range.lock);
+    pthread_mutex_lock(&boot.lock);
+}
+
+static void unlock_all(void) {
+    uint64_t i = __atomic_load_n(&front_count, __ATOMIC_ACQUIRE);
+    pthread_mutex_unlock(&boot.lock);
+    pthread_mutex_unlock(&range.lock);
+    while (i-- != 0)
+        pthread_mutex_unlock(&fronts[i].lock);
+}
+
+static void flush_all(uintptr_t caller) {
+    uint64_t i;
+    for (i = 0; i < front_count; i++)
+        front_flush(&fronts[i], UINT64_MAX, caller);
+}
+
+/* pre: the place's lock */
+static upfront_heap *heap_of(place *h) {
+    if (h->heap == NULL) {
+        h->heap = upfront_heap_init(h->base, h->size, 0);
+        h->heap->look = UINT64_MAX; /* with blocks in fronts the heap isn't to be looked at */
+    }
+    return h->heap;
+}
+
+static void say_full(uint64_t size, uint64_t used) {
+    line l = {0};
+    add(&l, "upfront: C's malloc is full: a request of ");
+    add_number(&l, size, 10);
+    add(&l, " bytes, and ");
+    add_number(&l, used, 10);
+    add(&l, " of ");
+    add_number(&l, sizeof boot_bytes, 10);
+    add(&l, " bytes of the static heap are used. ");
+#ifdef UPFRONT_MALLOC_PRELOAD
+    add(&l, "Set UPFRONT_C_HEAP=64MiB, or more");
+#else
+    add(&l, "Give the plan a \"c_heap\", such as \"64MiB\", and open it before");
+#endif
+    say(&l);
+}
+
+/* Allocates, or resizes the block at p, with the fronts empty; counts a refusal. */
+static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr_t caller) {
+    place *h;
+    void *q;
+    uint64_t used = 0;
+    lock_all();
+    h = of != NULL ? of : place_now();
+    flush_all(caller);
+    h->heap->look = h->looks;
+    q = p != NULL ? upfront_heap_realloc(h->heap, p, size) : upfront_heap_alloc(h->heap, size, align);
+    h->looks = h->heap->look;
+    h->heap->look = UINT64_MAX;
+    sure(h, caller);
+    if (whole(h, q) == NULL) {
+        fulls++;
+        full_size = size;
+        full_caller = caller;
+        if (h == &boot && !told) {
+            told = 1;
+            used = boot.heap->used;
+        }
+    }
+    unlock_all();
+    if (used != 0) {
+        int e = errno;
+        say_full(size, used);
+        errno = e;
+    }
+    return q;
+}
+
+static __attribute__((noinline)) void *take(uint64_t size, uint64_t align, uintptr_t caller) {
+    place *h = place_now();
+    int taken;
+    void *p;
+    if (h != &boot && mine == NULL && front_count != 0)
+        mine = &fronts[__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED) % front_count];
+    size = rounded(size);
+    taken = upfront_shared_lock(&h->lock);
+    p = whole(h, upfront_heap_alloc(heap_of(h), size, align));
+    sure(h, caller);
+    upfront_shared_unlock(&h->lock, taken);
+    return p != NULL ? p : last_try(NULL, NULL, size, align, caller);
+}
+
+static inline void *alloc(size_t size, uintptr_t caller) {
+    void *p = NULL;
+    if (mine != NULL && size <= UPFRONT_HEAP_FRONT)
+        p = front_get(mine, size, caller);
+    if (p == NULL)
+        p = take(size, UPFRONT_HEAP_ALIGN, caller);
+    return p;
+}
+
+static __attribute__((noinline)) void release(const char *call, void *p, uintptr_t caller) {
+    place *h = place_of(p);
+    int taken, code;
+    if (h == NULL)
+        misuse(call, p, UPFRONT_FOREIGN, caller);
+    taken = upfront_shared_lock(&h->lock);
+    code = upfront_heap_free(h->heap, p);
+    h->frees++;
+    if (code != UPFRONT_OK && code != UPFRONT_CORRUPT)
+        misuse(call, p, code, caller);
+    sure(h, caller);
+    upfront_shared_unlock(&h->lock, taken);
+}
+
+static inline void give(const char *call, void *p, uintptr_t caller) {
+    if (mine == NULL || !has(&range, p) || !front_put(mine, p, caller))
+        release(call, p, caller);
+}
+
+/* Returns the place of a live block; aborts if there is none. */
+static place *place_live(const char *call, const void *p, uintptr_t caller) {
+    place *h = place_of(p);
+    int code = UPFRONT_FOREIGN, taken;
+    if (h != NULL) {
+        if (is_live(h, p))
+            return h;
+        taken = upfront_shared_lock(&h->lock);
+        code = upfront_heap_check(h->heap, p);
+        upfront_shared_unlock(&h->lock, taken);
+    }
+    misuse(call, p, code, caller);
+}
+
+static uint64_t usable(const place *h, const void *p) { return upfront_heap_asked(h->heap, offset_of(h, p)); }
+
+static void *resize(const char *call, void *p, size_t size, uintptr_t caller) {
+    place *h;
+    uint64_t want = rounded(size), old;
+    int taken;
+    void *q;
+    if (p == NULL)
+        q = alloc(size, caller);
+    else if (size == 0) {
+        give(call, p, caller);
+        return NULL;
+    } else {
+        h = place_live(call, p, caller);
+        old = usable(h, p);
+        if (old == want)
+            return p;
+        if (h == &boot && place_now() != &boot) {
+            q = alloc(size, caller);
+            if (q != NULL) {
+                memcpy(q, p, (size_t)(old < size ? old : size));
+                release(call, p, caller);
+            }
+        } else {
+            taken = upfront_shared_lock(&h->lock);
+            q = whole(h, upfront_heap_realloc(h->heap, p, want));
+            h->frees++;
+            sure(h, caller);
+            upfront_shared_unlock(&h->lock, taken);
+            if (q == NULL)
+                q = last_try(h, p, want, 0, caller);
+        }
+    }
+    if (q == NULL)
+        errno = ENOMEM;
+    return q;
+}
+
+static void *told_full(void *p) {
+    if (p == NULL)
+        errno = ENOMEM;
+    return p;
+}
+
+/* The family. */
+
+EXPORT void *malloc(size_t size) { return told_full(alloc(size, CALLER)); }
+
+EXPORT void free(void *p) {
+    if (p != NULL)
+        give("free", p, CALLER);
+}
+
+EXPORT void *calloc(size_t count, size_t size) {
+    size_t bytes;
+    void *p = NULL;
+    if (!__builtin_mul_overflow(count, size, &bytes))
+        p = alloc(bytes, CALLER);
+    return p != NULL ? memset(p, 0, bytes) : told_full(p);
+}
+
+EXPORT void *realloc(void *p, size_t size) { return resize("realloc", p, size, CALLER); }
+
+EXPORT void *reallocarray(void *p, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return told_full(NULL);
+    return resize("reallocarray", p, bytes, CALLER);
+}
+
+static inline int is_power(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
+
+static void *aligned(size_t align, size_t size, uintptr_t caller) {
+    return align <= UPFRONT_HEAP_ALIGN ? alloc(size, caller) : take(size, align, caller);
+}
+
+EXPORT int posix_memalign(void **out, size_t align, size_t size) {
+    void *p;
+    if (!is_power(align) || align % sizeof(void *) != 0)
+        return EINVAL;
+    p = aligned(align, size, CALLER);
+    if (p == NULL)
+        return ENOMEM;
+    *out = p;
+    return 0;
+}
+
+EXPORT void *aligned_alloc(size_t align, size_t size) {
+    if (!is_power(align)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return told_full(aligned(align, size, CALLER));
+}
+
+/* An alignment that is no power of two becomes the next one, as in glibc. */
+EXPORT void *memalign(size_t align, size_t size) {
+    size_t power = UPFRONT_HEAP_ALIGN;
+    while (power < align && power != 0)
+        power *= 2;
+    if (power == 0) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return told_full(aligned(power, size, CALLER));
+}
+
+static size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+EXPORT void *valloc(size_t size) { return told_full(aligned(page_size(), size, CALLER)); }
+
+EXPORT void *pvalloc(size_t size) {
+    size_t align = page_size();
+    if (size > PTRDIFF_MAX)
+        return told_full(NULL);
+    return told_full(aligned(align, size == 0 ? align : upfront_round_up(size, align), CALLER));
+}
+
+EXPORT size_t malloc_usable_size(void *p) {
+    return p == NULL ? 0 : (size_t)usable(place_live("malloc_usable_size", p, CALLER), p);
+}
+
+/* Trim. */
+
+/* Discards the resident pages [from, end) and returns their bytes. pre: both are at page bounds */
+static uint64_t discard(char *from, char *end) {
+    static unsigned char is[4096]; /* under all locks */
+    uint64_t bytes = 0, i;
+    char *at, *next;
+    for (at = from; at < end; at = next) {
+        uint64_t pages = (uint64_t)(end - at) / page, present = 0;
+        pages = pages < sizeof is ? pages : sizeof is;
+        next = at + pages * page;
+        if (mincore(at, (size_t)(next - at), is) != 0)
+            continue;
+        for (i = 0; i < pages; i++)
+            present += is[i] & 1;
+        if (present != 0 && madvise(at, (size_t)(next - at), MADV_DONTNEED) == 0)
+            bytes += present * page;
+    }
+    return bytes;
+}
+
+/* Calls no function per block but discard. With `stamps`, only blocks with a stamp are discarded,
+ * and the others get one: they are free since this moment at the latest. A stamp is a word after a
+ * free block's links. An allocated block may keep it; then the block is discarded early after its
+ * free. Returns the bytes. pre: all locks; the fronts are empty */
+static uint64_t discard_free(int stamps, int *stamped) {
+    const uint64_t mark = UINT64_C(0x7570667265653A21);
+    upfront_heap *h = range.heap;
+    uint64_t at, size, bytes = 0, links = UPFRONT_HEAP_LEAST + (stamps ? 8 : 0);
+    for (at = h->first; at != h->end; at += size) {
+        uintptr_t from, end;
+        size = upfront_heap_size(h, at);
+        if (upfront_heap_is_live(h, at) || (stamps && size < 2 * page))
+            continue;
+        from = ((uintptr_t)h + at + links + page - 1) & ~(page - 1);
+        end = ((uintptr_t)h + at + size) & ~(page - 1);
+        if (from >= end)
+            continue;
+        if (stamps && upfront_heap_word(h, at + UPFRONT_HEAP_LEAST) != (mark ^ size)) {
+            upfront_heap_set(h, at + UPFRONT_HEAP_LEAST, mark ^ size);
+            *stamped = 1;
+            continue;
+        }
+        bytes += discard((char *)from, (char *)end);
+    }
+    return bytes;
+}
+
+static int can_trim(void) {
+#ifdef UPFRONT_CHECKED
+    return 0;
+#else
+    return place_now() == &range && !plan.lock;
+#endif
+}
+
+uint64_t upfront_malloc_trim(void) {
+    uint64_t bytes = 0;
+    if (!can_trim())
+        return 0;
+    lock_all();
+    flush_all(CALLER);
+    bytes = discard_free(0, NULL);
+    trimmed += bytes;
+    unlock_all();
+    return bytes;
+}
+
+EXPORT int malloc_trim(size_t pad) {
+    (void)pad;
+    return upfront_malloc_trim() != 0;
+}
+
+/* One look of the thread that trims. It does nothing if no block was freed since the last look,
+ * and that look left no stamp. */
+static void tick(void) {
+    static uint64_t seen;
+    static int stamped = 1;
+    uint64_t i;
+    lock_all();
+    for (i = 0; i < front_count; i++)
+        stamped |= fronts[i].parked != 0;
+    if (stamped || seen != range.frees) {
+        flush_all(CALLER);
+        stamped = 0;
+        trimmed += discard_free(1, &stamped);
+        seen = range.frees;
+    }
+    unlock_all();
+}
+
+static void *trim_thread(void *unused) {
+    struct timespec wait = {(time_t)(plan.trim / 1000000000), (long)(plan.trim % 1000000000)};
+    (void)unused;
+    for (;;) {
+        nanosleep(&wait, NULL);
+        tick();
+    }
+    return NULL;
+}
+
+/* Starts the thread with all signals blocked: it must run none of the program's handlers. Returns
+ * 0, or the error. */
+static int start_trim(void) {
+    sigset_t all, old;
+    pthread_attr_t attr;
+    pthread_t thread;
+    int code;
+    if (plan.trim == 0 || trims || !can_trim())
+        return 0;
+    code = pthread_attr_init(&attr);
+    if (code != 0)
+        return code;
+    pthread_attr_setstacksize(&attr, 65536); /* refused where it is too small; then the default */
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    code = pthread_create(&thread, &attr, trim_thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    trims = code == 0;
+    return code;
+}
+
+/* Begin. */
+
+/* Reports whether the process's malloc is the one here: a program or library that was loaded
+ * earlier may define another. */
+static int is_ours(void) {
+    void *(*volatile get)(size_t) = malloc;
+    void (*volatile put)(void *) = free;
+    void *p = get(1);
+    int ours = place_of(p) != NULL;
+    put(p);
+    return ours;
+}
+
+/* Makes the pages of the range present. Returns 0 or -1, with errno. */
+static int populate(char *base, uint64_t size) {
+    uint64_t at;
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+    if (madvise(base, (size_t)size, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    if (errno != EINVAL)
+        return -1;
+    for (at = 0; at < size; at += page)
+        *(volatile char *)(base + at) = 0;
+    return 0;
+}
+
+static int unmapped(char *base, uint64_t size, int code) {
+    int e = errno;
+    munmap(base, (size_t)size);
+    errno = e;
+    return code;
+}
+
+int upfront_malloc_begin(const upfront_malloc_plan *p) {
+    uint64_t bytes, used, i;
+    char *base;
+    if (place_now() == &range) {
+        errno = start_trim();
+        return errno == 0 ? UPFRONT_MALLOC_OK : UPFRONT_MALLOC_THREAD;
+    }
+    if (!is_ours())
+        return UPFRONT_MALLOC_OTHER;
+    page = page_size();
+    pthread_mutex_lock(&boot.lock);
+    used = heap_of(&boot)->used;
+    pthread_mutex_unlock(&boot.lock);
+    if (p->size < used)
+        return UPFRONT_MALLOC_TAKEN;
+    bytes = upfront_round_up(p->size, page);
+    base = (char *)mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return UPFRONT_MALLOC_MAP;
+    if (p->prefault && populate(base, bytes) != 0)
+        return unmapped(base, bytes, UPFRONT_MALLOC_PREFAULT);
+    if (p->lock && mlock(base, (size_t)bytes) != 0)
+        return unmapped(base, bytes, UPFRONT_MALLOC_LOCK);
+    if (upfront_heap_init(base, p->size, 0) == NULL)
+        return unmapped(base, bytes, UPFRONT_MALLOC_SMALL);
+    plan = *p;
+    range.base = base;
+    range.size = p->size;
+    range.heap = (upfront_heap *)(void *)base;
+    range.heap->look = UINT64_MAX;
+    upfront_heap_reserve(range.heap, p->reserve);
+#ifndef UPFRONT_CHECKED
+    for (i = 0; i < p->fronts && i < UPFRONT_MALLOC_FRONTS; i++)
+        pthread_mutex_init(&fronts[i].lock, NULL);
+    __atomic_store_n(&front_count, i, __ATOMIC_RELEASE);
+#else
+    (void)i;
+#endif
+    __atomic_store_n(&current, &range, __ATOMIC_RELEASE);
+    errno = start_trim();
+    return errno == 0 ? UPFRONT_MALLOC_OK : UPFRONT_MALLOC_THREAD;
+}
+
+void upfront_malloc_lend(int more) {
+    pthread_mutex_lock(&range.lock);
+    lent += more;
+    if (range.heap != NULL)
+        upfront_heap_reserve(range.heap, lent == 0 ? plan.reserve : 0);
+    pthread_mutex_unlock(&range.lock);
+}
+
+int upfront_malloc_walk(void) {
+    int code;
+    lock_all();
+    flush_all(CALLER);
+    code = upfront_heap_walk(heap_of(&boot), NULL, 0, NULL);
+    if (code == UPFRONT_OK && range.heap != NULL)
+        code = upfront_heap_walk(range.heap, NULL, 0, NULL);
+    unlock_all();
+    return code;
+}
+
+void upfront_malloc_count(upfront_malloc_counts *out) {
+    const upfront_heap *h;
+    uint64_t i;
+    memset(out, 0, sizeof *out);
+    lock_all();
+    h = range.heap;
+    if (h != NULL) {
+        out->size = range.size;
+        out->reserve = plan.reserve;
+        out->used = h->used;
+        out->live = h->live;
+        out->peak = upfront_heap_peak(h);
+        for (i = 0; i < front_count; i++) {
+            out->used -= fronts[i].bytes;
+            out->live -= fronts[i].parked;
+        }
+    }
+    out->fulls = fulls;
+    out->full_size = full_size;
+    out->full_caller = full_caller;
+    out->boot = sizeof boot_bytes;
+    out->boot_used = heap_of(&boot)->used;
+    out->trimmed = trimmed;
+    unlock_all();
+}
+
+/* fork: the child has the locks' state of this moment, so all are taken, and none is in use. */
+__attribute__((constructor)) static void take_over_fork(void) { pthread_atfork(lock_all, unlock_all, unlock_all); }
+
+/* Counts in glibc's form. */
+
+EXPORT int mallopt(int parameter, int value) {
+    (void)parameter, (void)value;
+    return 1; /* accepted, without an effect: the plan has the sizes */
+}
+
+static uint64_t all_used(const upfront_malloc_counts *c) { return c->used + c->boot_used; }
+
+#ifdef __GLIBC__
+EXPORT struct mallinfo mallinfo(void) {
+    struct mallinfo m = {0};
+    upfront_malloc_counts c;
+    upfront_malloc_count(&c);
+    m.arena = (int)(c.size + c.boot);
+    m.uordblks = (int)all_used(&c);
+    m.fordblks = (int)(c.size + c.boot - all_used(&c));
+    return m;
+}
+
+#if __GLIBC_PREREQ(2, 33)
+EXPORT struct mallinfo2 mallinfo2(void) {
+    struct mallinfo2 m = {0};
+    upfront_malloc_counts c;
+    upfront_malloc_count(&c);
+    m.arena = (size_t)(c.size + c.boot);
+    m.uordblks = (size_t)all_used(&c);
+    m.fordblks = (size_t)(c.size + c.boot - all_used(&c));
+    return m;
+}
+#endif
+#endif
+
+static void add_count(line *l, const char *name, uint64_t n) {
+    add(l, name);
+    add_number(l, n, 10);
+}
+
+EXPORT void malloc_stats(void) {
+    upfront_malloc_counts c;
+    line l = {0};
+    upfront_malloc_count(&c);
+    add_count(&l, "upfront: C's malloc: size ", c.size);
+    add_count(&l, ", used ", c.used);
+    add_count(&l, ", peak ", c.peak);
+    add_count(&l, ", reserve ", c.reserve);
+    add_count(&l, ", blocks ", c.live);
+    add_count(&l, ", refused ", c.fulls);
+    add_count(&l, ", trimmed ", c.trimmed);
+    add_count(&l, "; static heap: size ", c.boot);
+    add_count(&l, ", used ", c.boot_used);
+    say(&l);
+}
+
+EXPORT int malloc_info(int options, FILE *out) {
+    upfront_malloc_counts c;
+    if (options != 0)
+        return EINVAL;
+    upfront_malloc_count(&c);
+    fprintf(out, "<malloc version=\"1\">\n<total type=\"used\" count=\"%llu\" size=\"%llu\"/>\n<system type=\"max\" size=\"%llu\"/>\n</malloc>\n",
+            (unsigned long long)c.live, (unsigned long long)all_used(&c), (unsigned long long)(c.size + c.boot));
+    return 0;
+}
+
+#ifdef UPFRONT_MALLOC_PRELOAD
+/* Returns the bytes of a size such as 64MiB, or 0. */
+static uint64_t read_size(const char *text) {
+    uint64_t n = 0;
+    int shift = 0;
+    if (*text < '0' || *text > '9')
+        return 0;
+    for (; *text >= '0' && *text <= '9' && n < UPFRONT_OFFSET_MAX; text++)
+        n = n * 10 + (uint64_t)(*text - '0');
+    if (strcmp(text, "KiB") == 0)
+        shift = 10;
+    else if (strcmp(text, "MiB") == 0)
+        shift = 20;
+    else if (strcmp(text, "GiB") == 0)
+        shift = 30;
+    else if (*text != 0)
+        return 0;
+    return n < UPFRONT_OFFSET_MAX >> shift ? n << shift : 0;
+}
+
+__attribute__((constructor)) static void begin_from_environment(void) {
+    const char *text = getenv("UPFRONT_C_HEAP");
+    upfront_malloc_plan p = {0};
+    line l = {0};
+    int code;
+    if (text == NULL)
+        return;
+    p.size = read_size(text);
+    p.fronts = 4;
+    code = p.size == 0 ? UPFRONT_MALLOC_SMALL : upfront_malloc_begin(&p);
+    if (code == UPFRONT_MALLOC_OK)
+        return;
+    add(&l, "upfront: UPFRONT_C_HEAP=");
+    add(&l, text);
+    add(&l, code == UPFRONT_MALLOC_SMALL ? ": give a size such as 64MiB" : ": the system refuses the memory");
+    say(&l);
+    _exit(127);
+}
+#endif
