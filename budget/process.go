@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 // CHeapReport has the figures of C's malloc, as of the report. Used includes the headers of blocks.
@@ -55,6 +56,7 @@ func (b *Budget) openCHeap() error {
 		return fmt.Errorf("c_heap: %w", err)
 	}
 	cHeapOwner.name, cHeapOwner.taken, b.cHeap = b.plan.Name, true, true
+	b.cWatch.Share = int(c.Warn)
 	return nil
 }
 
@@ -81,10 +83,38 @@ func (b *Budget) cHeapReport() (r CHeapReport) {
 		c.Size, c.Used, c.Peak = c.Static, c.StaticUsed, max(c.Peak, c.StaticUsed)
 	}
 	r.Size, r.Used, r.Peak, r.LoadPeak, r.Free, r.Objects = c.Size, c.Used, c.Peak, c.Peak, c.Size-min(c.Size, c.Used), c.Live
+	b.cWatch.mu.Lock()
+	r.Warnings, r.LastWarning = b.cWatch.count, b.cWatch.last
+	b.cWatch.mu.Unlock()
 	if r.Fulls = int(c.Fulls); c.Fulls != 0 {
 		r.LastFull = b.cHeapFull(c)
 	}
 	return r
+}
+
+// cWatch compares the use of C's heap with its share.
+type cWatch struct {
+	scope.Warner
+	mu    sync.Mutex // guards the fields below, and the Warner
+	count int        // of crossings
+	last  uint64     // bytes at the last crossing
+}
+
+// warnOfC compares C's heap with its share, and warns. Goroutines that load slots may call it at
+// once. Cost: a comparison, and with a share a call into C that takes the locks of C's malloc.
+func (b *Budget) warnOfC() {
+	if w := &b.cWatch; w.Share != 0 {
+		c := arena_c.ProcessHeapOf().Counts()
+		w.mu.Lock()
+		used := w.Crossed(c.Used, c.Peak, c.Size)
+		if used != 0 {
+			w.count, w.last = w.count+1, used
+		}
+		w.mu.Unlock()
+		if used != 0 {
+			b.warn(Warning{Arena: cHeapKey, Key: cHeapKey + ".size", Used: used, Size: c.Size, Share: b.plan.CHeap.Warn})
+		}
+	}
 }
 
 // cHeapFull returns the text of the last refusal, with a size that would have been enough.

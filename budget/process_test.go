@@ -100,3 +100,36 @@ func TestCHeapReport(t *testing.T) {
 	setProcessHeap(t, nil)
 	assert.NotContains(t, b.Report().String(), "c_heap ")
 }
+
+func TestCHeapWarns(t *testing.T) {
+	h := &processHeap{counts: arena_c.ProcessCounts{Size: 64 * budget.MiB}}
+	setProcessHeap(t, h)
+	plan := cHeapPlan(64 * budget.MiB)
+	plan.CHeap.Warn = 50
+	plan.Frame = budget.FramePlan{Buffers: 1, Size: budget.KiB}
+	var got []budget.Warning
+	plan.OnWarn = func(w budget.Warning) { got = append(got, w) }
+	b := open(t, plan)
+	frame := func(used, peak uint64) {
+		h.counts.Used, h.counts.Peak = used*budget.MiB, peak*budget.MiB
+		require.NoError(t, b.NextFrame())
+	}
+	frame(31, 31)
+	require.Empty(t, got)
+	frame(10, 33)
+	want := budget.Warning{Arena: "c_heap", Key: "c_heap.size", Used: 33 * budget.MiB, Size: 64 * budget.MiB, Share: 50}
+	require.Equal(t, []budget.Warning{want}, got, "C's use rose and fell between two frames")
+	frame(33, 33)
+	frame(33, 33)
+	want.Used = 33 * budget.MiB
+	require.Equal(t, []budget.Warning{want, want}, got, "it had fallen by a tenth")
+	frame(29, 33)
+	h.counts.Used = 40 * budget.MiB
+	require.NoError(t, b.Region("level").Rewind(t.Context()))
+	require.Len(t, got, 2, "it hasn't fallen by a tenth")
+	r := b.Report()
+	assert.Equal(t, 2, r.CHeap.Warnings)
+	assert.Equal(t, uint64(33*budget.MiB), r.CHeap.LastWarning)
+	assert.Zero(t, testing.AllocsPerRun(10, func() { _ = b.NextFrame() }))
+	require.NoError(t, b.Close())
+}

@@ -14,6 +14,9 @@ import "github.com/upfront-mem/upfront/scope"
 // Between these moments a region only grows, so no crossing is missed, and Used may be more than
 // the share. A scope that C opens and closes in between counts if the region was never so full
 // since it was emptied; Used is then the highest use, and Labels are of the comparison.
+//
+// C's heap is compared in NextFrame and when a load ends, by its highest use, which may count up to
+// 1 MiB of freed blocks. It has no Labels.
 type Warning struct {
 	Arena string // as in reports: "level", "room 3", "c_heap"
 	Key   string // of the size in the plan: "regions[2].size"
