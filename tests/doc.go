@@ -9,7 +9,7 @@
 //   - model runs random programs and compares them with a model of scopes and budget;
 //     model/schedules runs every schedule of a few operations on regions.
 //   - misuse and race are programs with a fault each, and controls without it.
-//   - c tests the core without Go.
+//   - c tests the core without Go; malloc runs programs in C over package arena/with/malloc.
 //   - clients tests each module that puts another library into a budget.
 //   - bench counts and measures; page is a browser; fleet is Kubernetes' scheduler.
 //   - strangers has programs written by the docs alone, and careful twins in Go.

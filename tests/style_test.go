@@ -23,8 +23,9 @@ var banned = []struct {
 	{regexp.MustCompile(`#cgo .*-Werror`), "warnings in the Makefile's own cc lines: they break users' builds"},
 }
 
-// rivals are allocators that the library is compared with.
-var rivals = regexp.MustCompile(`tests/bench/(cfloor|heaps)/`)
+// allocators match the files about malloc: C's malloc of a process, and those that the library is
+// compared with.
+var allocators = regexp.MustCompile(`tests/bench/(cfloor|heaps)/|(arena/with|tests)/malloc/`)
 
 // sources visits the code of the tree, by paths from this folder.
 func sources(t *testing.T, visit func(path, text string)) {
@@ -39,7 +40,7 @@ func sources(t *testing.T, visit func(path, text string)) {
 
 func TestBannedCalls(t *testing.T) {
 	sources(t, func(path, text string) {
-		if strings.HasSuffix(path, "style_test.go") || rivals.MatchString(path) {
+		if strings.HasSuffix(path, "style_test.go") || allocators.MatchString(path) {
 			return
 		}
 		for i, line := range strings.Split(text, "\n") {

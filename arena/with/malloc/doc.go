@@ -10,7 +10,7 @@
 //
 // From Open on all C and C++ code of the process, libc included, allocates in a heap of 64 MiB. A
 // request that doesn't fit gets NULL with ENOMEM, as from any malloc; the report counts it and
-// names c_heap. Used memory can't exceed the heap, and [Trim] gives back what is free, at once.
+// names c_heap. Used memory can't exceed the heap, and [Trim] gives its free pages back at once.
 //
 // The package defines malloc, calloc, realloc, reallocarray, free, aligned_alloc, posix_memalign,
 // memalign, valloc, pvalloc, malloc_usable_size, malloc_trim, mallopt, mallinfo, mallinfo2,
@@ -30,7 +30,7 @@
 // # Full
 //
 // Most C code reports NULL as an error of its own. Go's runtime doesn't: C.malloc, C.CString and a
-// new thread end the process when there is no memory for them. Give the heap room for the threads,
+// new thread end the process when there is no memory for them. Plan for the threads,
 // some 600 bytes each. [CleanUp] lends the plan's reserve to a function that frees memory after a
 // full.
 //

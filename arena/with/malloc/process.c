@@ -34,7 +34,7 @@ typedef struct place {
 } place;
 
 typedef struct front {
-    _Alignas(UPFRONT_LINE) pthread_mutex_t lock;
+    _Alignas(UPFRONT_LINE) unsigned char busy; /* a thread is in it */
     uint64_t parked, bytes;
     uint64_t lists[LISTS]; /* offsets of the first blocks' headers */
 } front;
@@ -206,94 +206,145 @@ static inline void turn(upfront_heap *h, uint64_t at) {
     upfront_heap_set(h, at + 8, upfront_heap_word(h, at + 8) ^ UPFRONT_HEAP_SEAL_SIZE);
 }
 
+static inline uint64_t size_in(uint64_t list) { return list * 16 + UPFRONT_HEAP_LEAST; }
+
+static inline uint64_t list_of(uint64_t asked) { return asked <= 16 ? 0 : (asked - 1) / 16; }
+
 static inline int is_parked(const upfront_heap *h, uint64_t at, uint64_t size) {
     return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == UPFRONT_HEAP_TURNED && upfront_heap_size(h, at) == size;
 }
 
-/* Takes the first block of a list. Returns 0 if the list is empty. pre: the front's lock */
-static inline uint64_t front_pop(front *f, uint64_t list, uintptr_t caller) {
-    uint64_t at = f->lists[list], size = list * 16 + UPFRONT_HEAP_LEAST;
-    if (at == 0)
-        return 0;
-    if (!is_parked(range.heap, at, size))
-        damage((char *)range.heap + at + UPFRONT_HEAP_HEADER, caller);
+/* The entry to a front, and its end. A thread that finds a front busy doesn't wait: it takes the
+ * next one, or the heap. */
+static inline int front_enter(front *f) { return !__atomic_test_and_set(&f->busy, __ATOMIC_ACQUIRE); }
+
+static inline void front_leave(front *f) { __atomic_clear(&f->busy, __ATOMIC_RELEASE); }
+
+/* Enters the thread's front, which becomes the next one if it is busy. NULL: that one is, too. */
+static front *front_any(void) {
+    if (mine == NULL || front_enter(mine))
+        return mine;
+    mine = &fronts[(uint64_t)(mine - fronts + 1) % front_count];
+    return front_enter(mine) ? mine : NULL;
+}
+
+/* Takes the first block of a list that isn't empty. pre: in the front, is_parked */
+static inline void *front_pop(front *f, uint64_t list, uint64_t at) {
     f->lists[list] = upfront_heap_word(range.heap, at + UPFRONT_HEAP_HEADER);
     f->parked--;
-    f->bytes -= size;
+    f->bytes -= size_in(list);
     turn(range.heap, at);
-    return at;
+    return (char *)range.heap + at + UPFRONT_HEAP_HEADER;
 }
 
-/* Returns a parked block with room for `size` bytes, or NULL. pre: size <= UPFRONT_HEAP_FRONT */
-static inline void *front_get(front *f, uint64_t size, uintptr_t caller) {
-    uint64_t list = size <= 16 ? 0 : (size - 1) / 16, at;
-    int taken;
-    if (__atomic_load_n(&f->lists[list], __ATOMIC_RELAXED) == 0)
+/* Returns a block of a list; NULL: it is empty, damaged, or the front is busy. It calls nothing, so
+ * it is fast. */
+static inline void *front_get(front *f, uint64_t list) {
+    uint64_t at;
+    void *p = NULL;
+    if (__atomic_load_n(&f->lists[list], __ATOMIC_RELAXED) == 0 || !front_enter(f))
         return NULL;
-    taken = upfront_shared_lock(&f->lock);
-    at = front_pop(f, list, caller);
-    upfront_shared_unlock(&f->lock, taken);
-    return at == 0 ? NULL : (char *)range.heap + at + UPFRONT_HEAP_HEADER;
+    at = f->lists[list];
+    if (at != 0 && is_parked(range.heap, at, size_in(list)))
+        p = front_pop(f, list, at);
+    front_leave(f);
+    return p;
 }
 
-/* Frees up to `most` blocks of a front into the heap. pre: the front's lock and the range's */
+/* pre: in the front */
+static void *front_get_sure(front *f, uint64_t list, uintptr_t caller) {
+    uint64_t at = f->lists[list];
+    if (at == 0)
+        return NULL;
+    if (!is_parked(range.heap, at, size_in(list)))
+        damage((char *)range.heap + at + UPFRONT_HEAP_HEADER, caller);
+    return front_pop(f, list, at);
+}
+
+/* Frees up to `most` blocks of a front into the heap, the largest first. pre: in the front; the
+ * range's lock */
 static void front_flush(front *f, uint64_t most, uintptr_t caller) {
-    uint64_t list, at;
+    uint64_t list;
+    void *p;
     for (list = LISTS; list-- != 0;)
-        while (most != 0 && (at = front_pop(f, list, caller)) != 0) {
-            void *p = (char *)range.heap + at + UPFRONT_HEAP_HEADER;
-            int code = upfront_heap_free(range.heap, p);
-            if (code != UPFRONT_OK)
+        while (most != 0 && (p = front_get_sure(f, list, caller)) != NULL) {
+            if (upfront_heap_free(range.heap, p) != UPFRONT_OK)
                 damage(p, caller);
             range.frees++;
             most--;
         }
 }
 
-/* Parks a block. Returns 0 if it is no live block, or has no list. */
-static inline int front_put(front *f, void *p, uintptr_t caller) {
-    upfront_heap *h = range.heap;
-    uint64_t at = offset_of(&range, p), body, size, list;
-    int taken;
+/* Returns the size of the live block at an offset if a front may have it, else 0. */
+static inline uint64_t may_park(const upfront_heap *h, uint64_t at) {
+    uint64_t body, size;
     if (!upfront_heap_is_inside(h, at))
         return 0;
     body = upfront_heap_word(h, at + 8) & ~UPFRONT_HEAP_SEAL_SIZE;
     size = body & UPFRONT_HEAP_SIZE;
-    if (size > UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER || body != (size | UPFRONT_HEAP_LIVE) || upfront_heap_off(h, at) != 0 ||
-        upfront_heap_before(h, at + size) != size)
+    if (size > UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER || body != (size | UPFRONT_HEAP_LIVE) || upfront_heap_off(h, at) != 0)
         return 0;
-    list = (size - UPFRONT_HEAP_LEAST) / 16;
-    taken = upfront_shared_lock(&f->lock);
-    if (f->parked == UPFRONT_MALLOC_PARKS) {
-        int both = upfront_shared_lock(&range.lock);
-        front_flush(f, UPFRONT_MALLOC_PARKS / 4, caller);
-        upfront_shared_unlock(&range.lock, both);
-    }
-    upfront_heap_set(h, at + UPFRONT_HEAP_HEADER, f->lists[list]);
-    turn(h, at);
-    f->lists[list] = at;
+    return upfront_heap_before(h, at + size) == size ? size : 0;
+}
+
+/* Parks a block. pre: in the front, may_park */
+static inline void front_park(front *f, uint64_t at, uint64_t size) {
+    uint64_t *list = &f->lists[(size - UPFRONT_HEAP_LEAST) / 16];
+    upfront_heap_set(range.heap, at + UPFRONT_HEAP_HEADER, *list);
+    turn(range.heap, at);
+    *list = at;
     f->parked++;
     f->bytes += size;
-    upfront_shared_unlock(&f->lock, taken);
+}
+
+/* Reports whether it parked a block. It calls nothing, so it is fast. */
+static inline int front_put(front *f, const void *p) {
+    uint64_t at = offset_of(&range, p), size = may_park(range.heap, at);
+    int parks;
+    if (size == 0 || !front_enter(f))
+        return 0;
+    parks = f->parked < UPFRONT_MALLOC_PARKS;
+    if (parks)
+        front_park(f, at, size);
+    front_leave(f);
+    return parks;
+}
+
+/* The same, and makes room in a full front. */
+static int front_put_sure(const void *p, uintptr_t caller) {
+    uint64_t at = offset_of(&range, p), size = may_park(range.heap, at);
+    front *f = size != 0 ? front_any() : NULL;
+    int taken;
+    if (f == NULL)
+        return 0;
+    if (f->parked == UPFRONT_MALLOC_PARKS) {
+        taken = upfront_shared_lock(&range.lock);
+        front_flush(f, UPFRONT_MALLOC_PARKS / 4, caller);
+        upfront_shared_unlock(&range.lock, taken);
+    }
+    front_park(f, at, size);
+    front_leave(f);
     return 1;
 }
 
 /* All locks, always in this order. */
 
 static void lock_all(void) {
-    uint64_t i, n = __atomic_load_n(&front_count, __ATOMIC_ACQUIRE);
-    for (i = 0; i < n; i++)
-        pthread_mutex_lock(&fronts[i].lock);
+    uint64_t i;
+    const struct timespec moment = {0, 1000};
+    for (i = 0; i < UPFRONT_MALLOC_FRONTS; i++)
+        while (!front_enter(&fronts[i]))
+            nanosleep(&moment, NULL);
     pthread_mutex_lock(&range.lock);
     pthread_mutex_lock(&boot.lock);
 }
 
 static void unlock_all(void) {
-    uint64_t i = __atomic_load_n(&front_count, __ATOMIC_ACQUIRE);
+    uint64_t i = UPFRONT_MALLOC_FRONTS;
     pthread_mutex_unlock(&boot.lock);
     pthread_mutex_unlock(&range.lock);
     while (i-- != 0)
-        pthread_mutex_unlock(&fronts[i].lock);
+        front_leave(&fronts[i]);
 }
 
 static void flush_all(uintptr_t caller) {
@@ -323,7 +374,7 @@ static void say_full(uint64_t size, uint64_t used) {
 #ifdef UPFRONT_MALLOC_PRELOAD
     add(&l, "Set UPFRONT_C_HEAP=64MiB, or more");
 #else
-    add(&l, "Give the plan a \"c_heap\", such as \"64MiB\", and open it before");
+    add(&l, "The plan has no \"c_heap\", or isn't open yet: set it, such as \"c_heap\": \"64MiB\"");
 #endif
     say(&l);
 }
@@ -337,7 +388,7 @@ static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr
     h = of != NULL ? of : place_now();
     flush_all(caller);
     h->heap->look = h->looks;
-    q = p != NULL ? upfront_heap_realloc(h->heap, p, size) : upfront_heap_alloc(h->heap, size, align);
+    q = p != NULL ? upfront_heap_realloc(h->heap, p, rounded(size)) : upfront_heap_alloc(h->heap, rounded(size), align);
     h->looks = h->heap->look;
     h->heap->look = UINT64_MAX;
     sure(h, caller);
@@ -359,27 +410,40 @@ static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr
     return q;
 }
 
+/* Returns a block of a front for a request that the fast path didn't serve. */
+static void *take_parked(uint64_t size, uintptr_t caller) {
+    front *f = front_any();
+    void *p;
+    if (f == NULL)
+        return NULL;
+    p = front_get_sure(f, list_of(size), caller);
+    front_leave(f);
+    return p;
+}
+
 static __attribute__((noinline)) void *take(uint64_t size, uint64_t align, uintptr_t caller) {
     place *h = place_now();
     int taken;
-    void *p;
+    void *p = NULL;
     if (h != &boot && mine == NULL && front_count != 0)
         mine = &fronts[__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED) % front_count];
-    size = rounded(size);
+    if (size <= UPFRONT_HEAP_FRONT && align == UPFRONT_HEAP_ALIGN)
+        p = take_parked(size, caller);
+    if (p != NULL)
+        return p;
     taken = upfront_shared_lock(&h->lock);
-    p = whole(h, upfront_heap_alloc(heap_of(h), size, align));
+    p = whole(h, upfront_heap_alloc(heap_of(h), rounded(size), align));
     sure(h, caller);
     upfront_shared_unlock(&h->lock, taken);
     return p != NULL ? p : last_try(NULL, NULL, size, align, caller);
 }
 
 static inline void *alloc(size_t size, uintptr_t caller) {
+    front *f = mine;
     void *p = NULL;
-    if (mine != NULL && size <= UPFRONT_HEAP_FRONT)
-        p = front_get(mine, size, caller);
-    if (p == NULL)
-        p = take(size, UPFRONT_HEAP_ALIGN, caller);
-    return p;
+    if (f != NULL && size <= UPFRONT_HEAP_FRONT)
+        p = front_get(f, list_of(size));
+    return p != NULL ? p : take(size, UPFRONT_HEAP_ALIGN, caller);
 }
 
 static __attribute__((noinline)) void release(const char *call, void *p, uintptr_t caller) {
@@ -387,6 +451,8 @@ static __attribute__((noinline)) void release(const char *call, void *p, uintptr
     int taken, code;
     if (h == NULL)
         misuse(call, p, UPFRONT_FOREIGN, caller);
+    if (h == &range && front_put_sure(p, caller))
+        return;
     taken = upfront_shared_lock(&h->lock);
     code = upfront_heap_free(h->heap, p);
     h->frees++;
@@ -397,7 +463,8 @@ static __attribute__((noinline)) void release(const char *call, void *p, uintptr
 }
 
 static inline void give(const char *call, void *p, uintptr_t caller) {
-    if (mine == NULL || !has(&range, p) || !front_put(mine, p, caller))
+    front *f = mine;
+    if (f == NULL || !has(&range, p) || !front_put(f, p))
         release(call, p, caller);
 }
 
@@ -445,7 +512,7 @@ static void *resize(const char *call, void *p, size_t size, uintptr_t caller) {
             sure(h, caller);
             upfront_shared_unlock(&h->lock, taken);
             if (q == NULL)
-                q = last_try(h, p, want, 0, caller);
+                q = last_try(h, p, size, 0, caller);
         }
     }
     if (q == NULL)
@@ -459,9 +526,17 @@ static void *told_full(void *p) {
     return p;
 }
 
+static __attribute__((noinline)) void *take_new(uint64_t size, uintptr_t caller) {
+    return told_full(take(size, UPFRONT_HEAP_ALIGN, caller));
+}
+
 /* The family. */
 
-EXPORT void *malloc(size_t size) { return told_full(alloc(size, CALLER)); }
+EXPORT void *malloc(size_t size) {
+    front *f = mine;
+    void *p = f != NULL && size <= UPFRONT_HEAP_FRONT ? front_get(f, list_of(size)) : NULL;
+    return p != NULL ? p : take_new(size, CALLER);
+}
 
 EXPORT void free(void *p) {
     if (p != NULL)
@@ -605,8 +680,8 @@ uint64_t upfront_malloc_trim(void) {
     return bytes;
 }
 
-EXPORT int malloc_trim(size_t pad) {
-    (void)pad;
+EXPORT int malloc_trim(size_t keep) {
+    (void)keep;
     return upfront_malloc_trim() != 0;
 }
 
@@ -650,11 +725,15 @@ static int start_trim(void) {
     code = pthread_attr_init(&attr);
     if (code != 0)
         return code;
-    pthread_attr_setstacksize(&attr, 65536); /* refused where it is too small; then the default */
+    pthread_attr_setstacksize(&attr, 65536);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     code = pthread_create(&thread, &attr, trim_thread, NULL);
+    if (code == EINVAL) { /* too small for the thread-local memory of this program */
+        pthread_attr_setstacksize(&attr, 1 << 20);
+        code = pthread_create(&thread, &attr, trim_thread, NULL);
+    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     trims = code == 0;
@@ -697,7 +776,7 @@ static int unmapped(char *base, uint64_t size, int code) {
 }
 
 int upfront_malloc_begin(const upfront_malloc_plan *p) {
-    uint64_t bytes, used, i;
+    uint64_t bytes, used;
     char *base;
     if (place_now() == &range) {
         errno = start_trim();
@@ -721,6 +800,7 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
         return unmapped(base, bytes, UPFRONT_MALLOC_LOCK);
     if (upfront_heap_init(base, p->size, 0) == NULL)
         return unmapped(base, bytes, UPFRONT_MALLOC_SMALL);
+    lock_all();
     plan = *p;
     range.base = base;
     range.size = p->size;
@@ -728,13 +808,10 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
     range.heap->look = UINT64_MAX;
     upfront_heap_reserve(range.heap, p->reserve);
 #ifndef UPFRONT_CHECKED
-    for (i = 0; i < p->fronts && i < UPFRONT_MALLOC_FRONTS; i++)
-        pthread_mutex_init(&fronts[i].lock, NULL);
-    __atomic_store_n(&front_count, i, __ATOMIC_RELEASE);
-#else
-    (void)i;
+    front_count = p->fronts < UPFRONT_MALLOC_FRONTS ? p->fronts : UPFRONT_MALLOC_FRONTS;
 #endif
     __atomic_store_n(&current, &range, __ATOMIC_RELEASE);
+    unlock_all();
     errno = start_trim();
     return errno == 0 ? UPFRONT_MALLOC_OK : UPFRONT_MALLOC_THREAD;
 }

@@ -1,0 +1,206 @@
+//go:build linux && cgo
+
+// Malloc runs programs in C, which know no allocator, over package arena/with/malloc:
+//
+//	malloc [-size 64MiB] [-reserve 0] [-trim 0] [-fronts 0] PROGRAM [NUMBER or NAME ...]
+//
+// Without -size the static heap serves. The last line of its output is the answer of the program:
+// 0, or the line of work.c that found a fault.
+package main
+
+// #cgo CFLAGS: -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
+// #cgo LDFLAGS: -lpthread -ldl
+// #include <stdlib.h>
+// #include "work.h"
+import "C"
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena/with/malloc"
+	"github.com/upfront-mem/upfront/budget"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "malloc:", err)
+		os.Exit(1)
+	}
+}
+
+// args are the arguments of a program.
+type args []string
+
+func (a args) number(i int) uint64 {
+	if i >= len(a) {
+		return 0
+	}
+	n, err := strconv.ParseUint(a[i], 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// programs return 0, or the line of a fault.
+var programs = map[string]func(a args, out io.Writer) (int, error){
+	"stress": func(a args, _ io.Writer) (int, error) {
+		return int(C.work_stress(C.int(a.number(0)), C.uint64_t(a.number(1)), C.uint64_t(a.number(2)), 1)), nil
+	},
+	"model": func(a args, _ io.Writer) (int, error) {
+		return int(C.work_model(C.uint64_t(a.number(0)), C.uint64_t(a.number(1)), C.uint64_t(a.number(2)))), nil
+	},
+	"edges": func(args, io.Writer) (int, error) { return int(C.work_edges()), nil },
+	"fork":  func(a args, _ io.Writer) (int, error) { return int(C.work_fork(C.int(a.number(0)))), nil },
+	"libc":  func(args, io.Writer) (int, error) { return int(C.work_libc()), nil },
+	"fill":  fill,
+	"lend":  lend,
+	"trim":  trim,
+	"exec":  execs,
+	"misuse": func(a args, _ io.Writer) (int, error) {
+		name := C.CString(a[0])
+		defer C.free(unsafe.Pointer(name))
+		return int(C.work_misuse(name)), nil
+	},
+	"idle": idle,
+}
+
+// fill fills the heap with blocks of a size, and frees them: twice, with the same number.
+func fill(a args, out io.Writer) (int, error) {
+	var first, second C.uint64_t
+	line := C.work_fill(C.uint64_t(a.number(0)), &first)
+	if line == 0 {
+		line = C.work_fill(C.uint64_t(a.number(0)), &second)
+	}
+	fmt.Fprintln(out, "blocks", first, second)
+	return int(line), nil
+}
+
+// lend fills the heap without and with its reserve.
+func lend(a args, out io.Writer) (int, error) {
+	var without, with, after C.uint64_t
+	size := C.uint64_t(a.number(0))
+	line := C.work_fill(size, &without)
+	err := malloc.CleanUp(func() error {
+		return malloc.CleanUp(func() error { // loans nest
+			line += C.work_fill(size, &with)
+			return errors.New("of the function")
+		})
+	})
+	line += C.work_fill(size, &after)
+	fmt.Fprintln(out, "blocks", without, with, after, err)
+	return int(line), nil
+}
+
+// resident returns the resident bytes of the process that no file has.
+func resident() uint64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		panic(err)
+	}
+	_, text2, _ := strings.Cut(string(text), "RssAnon:")
+	kib, err := strconv.ParseUint(strings.Fields(text2)[0], 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return kib << 10
+}
+
+// trim fills blocks, frees them, and either trims or waits for the thread that does.
+func trim(a args, out io.Writer) (int, error) {
+	start := resident()
+	line := C.work_spread(C.uint64_t(a.number(0)), C.uint64_t(a.number(1)))
+	full := resident()
+	var bytes uint64
+	if a.number(2) == 0 {
+		bytes = malloc.Trim()
+		fmt.Fprintln(out, "again", malloc.Trim())
+	}
+	for end := time.Now().Add(time.Minute); a.number(2) != 0 && bytes < full/2 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		bytes = malloc.ReadStats().Trimmed
+	}
+	fmt.Fprintln(out, "resident", start, full, resident(), "trimmed", bytes, malloc.ReadStats().Trimmed)
+	return int(line), nil
+}
+
+// execs starts programs, which Go does without libc.
+func execs(args, io.Writer) (int, error) {
+	for range 5 {
+		if text, err := exec.Command("/bin/echo", "a child").Output(); err != nil || string(text) != "a child\n" {
+			return 1, fmt.Errorf("%q: %w", text, err)
+		}
+	}
+	return 0, nil
+}
+
+// idle does a steady work between two lines on standard error, which a trace of system calls shows.
+func idle(a args, _ io.Writer) (int, error) {
+	line := C.work_stress(4, 20000, 10000, 1) // threads have their stacks
+	fmt.Fprintln(os.Stderr, "steady begins")
+	line += C.work_stress(4, C.uint64_t(a.number(0)), 10000, 2)
+	fmt.Fprintln(os.Stderr, "steady ends")
+	return int(line), nil
+}
+
+// size is a size of a plan, such as 64MiB.
+type size uint64
+
+func (s *size) String() string { return strconv.FormatUint(uint64(*s), 10) }
+
+func (s *size) Set(text string) error {
+	n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSuffix(text, "KiB"), "MiB"), 10, 64)
+	switch {
+	case strings.HasSuffix(text, "KiB"):
+		n *= budget.KiB
+	case strings.HasSuffix(text, "MiB"):
+		n *= budget.MiB
+	}
+	*s = size(n)
+	return err
+}
+
+func run(arguments []string, out io.Writer) error {
+	flags := flag.NewFlagSet("malloc", flag.ContinueOnError)
+	var bytes, reserve size
+	flags.Var(&bytes, "size", "of the plan's c_heap; 0: the static heap serves")
+	flags.Var(&reserve, "reserve", "of the size")
+	after := flags.Duration("trim", 0, "the plan's trim")
+	fronts := flags.Int("fronts", 0, "the plan's fronts; 0: the default")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	program, ok := programs[flags.Arg(0)]
+	if !ok {
+		return fmt.Errorf("there is no program %q", flags.Arg(0))
+	}
+	if bytes != 0 {
+		b, err := budget.Open(budget.Plan{
+			Name:    "pond",
+			Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+			Pages:   budget.Pages{Prefault: budget.Off},
+			CHeap:   budget.CHeapPlan{Size: uint64(bytes), Reserve: uint64(reserve), Trim: *after, Fronts: *fronts},
+		})
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+	}
+	line, err := program(args(flags.Args()[1:]), out)
+	if err != nil {
+		return err
+	}
+	s := malloc.ReadStats()
+	fmt.Fprintf(out, "size %d used %d live %d fulls %d static %d of %d\n", s.Size, s.Used, s.Live, s.Fulls, s.StaticUsed, s.Static)
+	fmt.Fprintf(out, "walk %d\n", walk())
+	fmt.Fprintf(out, "answer %d\n", line)
+	return nil
+}

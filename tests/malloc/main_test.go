@@ -1,0 +1,271 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+// A process has one malloc, so each program runs in a process of its own: this test's program with
+// childVariable set.
+const childVariable = "UPFRONT_MALLOC_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) == "" {
+		os.Exit(m.Run())
+	}
+	main()
+}
+
+// start runs a program of this package and returns its output, standard error included.
+func start(arguments string) (string, error) {
+	return startFile(os.Args[0], arguments)
+}
+
+func startFile(path, arguments string) (string, error) {
+	cmd := exec.Command(path, strings.Fields(arguments)...)
+	cmd.Env = append(os.Environ(), childVariable+"=1", "GORACE=atexit_sleep_ms=0")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// ends runs a program, which has to succeed and to leave all blocks whole, and returns its output.
+func ends(t *testing.T, arguments string) string {
+	t.Helper()
+	return endsFile(t, os.Args[0], arguments)
+}
+
+func endsFile(t *testing.T, path, arguments string) string {
+	t.Helper()
+	out, err := startFile(path, arguments)
+	require.NoError(t, err, "%s: %s", arguments, out)
+	require.Contains(t, out, "walk 0\nanswer 0\n", arguments)
+	return out
+}
+
+// numbers returns the numbers of the line that begins with a word.
+func numbers(t *testing.T, out, word string) (list []uint64) {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^` + word + ` .*$`).FindString(out)
+	require.NotEmpty(t, line, out)
+	for _, n := range regexp.MustCompile(`\d+`).FindAllString(line, -1) {
+		number, err := strconv.ParseUint(n, 10, 64)
+		require.NoError(t, err)
+		list = append(list, number)
+	}
+	return list
+}
+
+// few returns n, or less in a build with slower checks.
+func few(n int) int {
+	if arena_c.Checked {
+		return n / 20
+	}
+	if arena_c.Race {
+		return n / 4
+	}
+	return n
+}
+
+// needsMalloc skips t in the asan build.
+func needsMalloc(t *testing.T) {
+	t.Helper()
+	if arena_c.Asan {
+		t.Skip("an asan build has AddressSanitizer's malloc")
+	}
+}
+
+// TestStress: threads free the blocks of others, and all come back.
+func TestStress(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	steps, most, size := few(step.Pick(30_000, 300_000, 10_000_000)), 1<<20, "512MiB"
+	if arena_c.Checked { // a new heap is filled
+		most, size = 100_000, "32MiB"
+	}
+	for _, threads := range []int{1, 4, 16} {
+		for _, fronts := range []int{1, 0} {
+			assertFree(t, ends(t, fmt.Sprintf("-size %s -fronts %d stress %d %d %d", size, fronts, threads, steps, most)))
+		}
+	}
+}
+
+// assertFree: the program's blocks are free. Some are libc's: of threads that have ended, and of
+// Go's threads.
+func assertFree(t *testing.T, out string) {
+	t.Helper()
+	n := numbers(t, out, "size")
+	assert.Less(t, n[2], uint64(40), "live: %s", out)
+	assert.Less(t, n[1], uint64(40<<10), "used: %s", out)
+}
+
+// TestModel compares each function with a plain model, in the static heap, in a heap that is full
+// most of the time, and in a large one.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	steps := few(step.Pick(20_000, 200_000, 3_000_000))
+	for seed := range step.Pick(2, 4, 20) {
+		ends(t, fmt.Sprintf("model %d %d %d", steps, 9000, seed))
+		ends(t, fmt.Sprintf("-size 300KiB model %d %d %d", steps, 9000, seed))
+		assertFree(t, ends(t, fmt.Sprintf("-size 32MiB -reserve 1MiB model %d %d %d", steps, 100_000, seed)))
+	}
+}
+
+func TestEdges(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	ends(t, "-size 8MiB edges")
+	ends(t, "edges")
+	ends(t, "-size 8MiB libc")
+	ends(t, "-size 8MiB exec")
+}
+
+func TestFork(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	ends(t, fmt.Sprintf("-size 8MiB fork %d", step.Pick(20, 100, 2000)))
+	ends(t, "fork 5")
+}
+
+// TestFull: a full heap has as many blocks again after a free of all, and the reserve is for
+// clean-ups alone. The static heap names the key that the plan lacks, once.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	for _, size := range []int{16, 100, 1024, 1025, 5000, 100_000} {
+		out := ends(t, fmt.Sprintf("-size 4MiB fill %d", size))
+		n := numbers(t, out, "blocks")
+		assert.Greater(t, n[0], uint64((4<<20)*9/10/(size+32)), out)
+		assert.Equal(t, n[0], n[1], out)
+		assert.NotContains(t, out, "upfront:")
+		assert.Equal(t, uint64(2), numbers(t, out, "size")[3], "fulls: %s", out)
+		assertFree(t, out)
+	}
+
+	out := ends(t, "-size 4MiB -reserve 1MiB lend 3000")
+	n := numbers(t, out, "blocks")
+	assert.InDelta(t, (3<<20)/3016, n[0], 12, out)
+	assert.InDelta(t, (4<<20)/3016, n[1], 12, out)
+	assert.Equal(t, n[0], n[2], out)
+	assert.Contains(t, out, "of the function\n")
+
+	out = ends(t, "fill 5000")
+	assert.Equal(t, 1, strings.Count(out, "upfront: C's malloc is full: a request of 5000 bytes"), out)
+	assert.Contains(t, out, "of 1048576 bytes of the static heap are used. The plan has no \"c_heap\", or isn't open yet")
+}
+
+// TestMisuse: each misuse is a line with the call, the reason and the caller, and ends the process.
+func TestMisuse(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	const (
+		double = "the block is free already"
+		none   = "no block starts at the address, or a write changed the header before it"
+		write  = "a write past a block of C's malloc, or after its free, changed the bytes at 0x"
+	)
+	for name, want := range map[string]string{
+		"double":       "free of 0x[0-9a-f]+: " + double,
+		"double-large": "free of 0x[0-9a-f]+: " + double,
+		"foreign":      "free of 0x[0-9a-f]+: the address isn't in C's heap",
+		"inside":       "free of 0x[0-9a-f]+: " + none,
+		"uneven":       "free of 0x[0-9a-f]+: " + none,
+		"realloc":      "realloc of 0x[0-9a-f]+: " + double,
+		"size":         "malloc_usable_size of 0x[0-9a-f]+: " + double,
+		"header":       "free of 0x[0-9a-f]+: " + none,
+		"past":         write,
+		"freed":        write,
+	} {
+		for _, size := range []string{"", "-size 8MiB "} {
+			out, err := start(size + "misuse " + name)
+			assert.Error(t, err, "%s%s: %s", size, name, out)
+			assert.Regexp(t, `(?m)^upfront: BUG: `+want, out, "%s%s", size, name)
+			assert.Regexp(t, `(the caller is at|a call from) 0x[0-9a-f]+`, out)
+			assert.Contains(t, out, "SIGABRT")
+		}
+	}
+	for _, size := range []string{"", "-size 8MiB "} {
+		ends(t, size+"misuse right")
+		out, err := start(size + "misuse byte")
+		if arena_c.Checked {
+			assert.Error(t, err)
+			assert.Regexp(t, write+`.*a block of 40 bytes at 0x`, out)
+		} else {
+			assert.Contains(t, out, "answer -1", "the byte is past the requested size, and the block has it")
+		}
+	}
+}
+
+// TestTrim: free pages go back when they are asked for, and when the thread has seen them free.
+func TestTrim(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	out := ends(t, "-size 64MiB trim 3000 10000 0")
+	assert.Equal(t, []uint64{0}, numbers(t, out, "again"), out)
+	n := numbers(t, out, "resident")
+	if arena_c.Checked {
+		assert.Equal(t, []uint64{0, 0}, n[3:], "freed bytes are checked: %s", out)
+		return
+	}
+	assert.Greater(t, n[1], uint64(29<<20), out)
+	assert.Greater(t, n[3], uint64(28<<20), out)
+	assert.Less(t, n[2], n[1]-(28<<20), out)
+	assert.Equal(t, n[3], n[4], out)
+
+	n = numbers(t, ends(t, "-size 64MiB -trim 10ms trim 3000 10000 1"), "resident")
+	assert.Greater(t, n[3], uint64(28<<20), out)
+	assert.Less(t, n[2], n[1]-(28<<20), out)
+
+	n = numbers(t, ends(t, "trim 20 10000 0"), "resident")
+	assert.Equal(t, []uint64{0, 0}, n[3:], "the static heap stays")
+}
+
+// TestAsan: the program works in AddressSanitizer's malloc, and c_heap bounds nothing.
+func TestAsan(t *testing.T) {
+	t.Parallel()
+	if !arena_c.Asan {
+		t.Skip("other builds have the package's malloc")
+	}
+	assert.Contains(t, ends(t, "-size 8MiB libc"), "size 0 used 0")
+}
+
+// goBuild builds this program with more flags.
+func goBuild(t *testing.T, flags ...string) string {
+	t.Helper()
+	path := t.TempDir() + "/malloc"
+	cmd := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), ".")...)
+	var text bytes.Buffer
+	cmd.Stderr = &text
+	require.NoError(t, cmd.Run(), "%s", &text)
+	return path
+}
+
+// TestStatic: a static program has the malloc.
+func TestStatic(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	if arena_c.Race || arena_c.Asan {
+		t.Skip("one build is enough")
+	}
+	path := goBuild(t, "-ldflags", `-linkmode external -extldflags "-static"`)
+	text, err := exec.Command("ldd", path).CombinedOutput()
+	assert.Contains(t, string(text), "not a dynamic executable", err)
+	for _, program := range []string{"-size 64MiB stress 4 20000 100000", "-size 8MiB edges", "-size 8MiB fork 10", "edges", "-size 64MiB -trim 10ms trim 3000 10000 1"} {
+		endsFile(t, path, program)
+	}
+	out, _ := startFile(path, "-size 8MiB misuse double")
+	assert.Contains(t, out, "upfront: BUG: free of 0x")
+}

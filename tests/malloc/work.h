@@ -1,0 +1,33 @@
+/* work.h - programs that use malloc and its family, and check each answer. They know no allocator,
+ * so they run over any. Each returns 0, or the line of work.c that found a fault. */
+#ifndef WORK_H
+#define WORK_H
+
+#include <stdint.h>
+
+/* `threads` threads make and free blocks of up to `most` bytes in a common table, so that most
+ * blocks are freed by another thread. `steps` is the number of all calls. */
+int work_stress(int threads, uint64_t steps, uint64_t most, uint64_t seed);
+
+/* Random calls of each function, compared with a plain model of the live blocks. */
+int work_model(uint64_t steps, uint64_t most, uint64_t seed);
+
+/* Arguments at the edges of each function. */
+int work_edges(void);
+
+/* Forks `children` processes while other threads are in malloc; each child allocates. */
+int work_fork(int children);
+
+/* Allocates blocks of `size` bytes until NULL, and frees all. Sets *blocks. */
+int work_fill(uint64_t size, uint64_t *blocks);
+
+/* Allocates `blocks` blocks of `size` bytes, fills them, frees them, and starts as many threads. */
+int work_spread(uint64_t blocks, uint64_t size);
+
+/* dlopen, getaddrinfo, getline, localtime: libc's own use of malloc. */
+int work_libc(void);
+
+/* One misuse by its name: it should not return. */
+int work_misuse(const char *name);
+
+#endif
