@@ -71,12 +71,21 @@ func (b *Budget) closeCHeap() {
 
 // cHeapReport returns the figures of C's malloc now, if the program has it in a heap. Any goroutine
 // may call it.
-func (b *Budget) cHeapReport() (r CHeapReport) {
+func (b *Budget) cHeapReport() CHeapReport {
+	r, c := b.cHeapFigures()
+	if c.Fulls != 0 {
+		r.LastFull = b.cHeapFull(c)
+	}
+	return r
+}
+
+// cHeapFigures returns the figures without texts, and makes no Go allocation.
+func (b *Budget) cHeapFigures() (r CHeapReport, c arena_c.ProcessCounts) {
 	h := arena_c.ProcessHeapOf()
 	if h == nil {
-		return r
+		return r, c
 	}
-	c := h.Counts()
+	c = h.Counts()
 	r.Static, r.StaticUsed, r.Trimmed = c.Static, c.StaticUsed, c.Trimmed
 	r.Name, r.Part, r.Kind, r.Counted = cHeapKey, cHeapKey, cHeapKey, arena_c.Checked
 	if c.Size == 0 { // no budget has had a c_heap
@@ -86,10 +95,8 @@ func (b *Budget) cHeapReport() (r CHeapReport) {
 	b.cWatch.mu.Lock()
 	r.Warnings, r.LastWarning = b.cWatch.count, b.cWatch.last
 	b.cWatch.mu.Unlock()
-	if r.Fulls = int(c.Fulls); c.Fulls != 0 {
-		r.LastFull = b.cHeapFull(c)
-	}
-	return r
+	r.Fulls = int(c.Fulls)
+	return r, c
 }
 
 // cWatch compares the use of C's heap with its share.

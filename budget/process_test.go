@@ -110,9 +110,11 @@ func TestCHeapWarns(t *testing.T) {
 	var got []budget.Warning
 	plan.OnWarn = func(w budget.Warning) { got = append(got, w) }
 	b := open(t, plan)
+	line := b.Timeline(16)
 	frame := func(used, peak uint64) {
 		h.counts.Used, h.counts.Peak = used*budget.MiB, peak*budget.MiB
 		require.NoError(t, b.NextFrame())
+		line.Sample()
 	}
 	frame(31, 31)
 	require.Empty(t, got)
@@ -130,6 +132,11 @@ func TestCHeapWarns(t *testing.T) {
 	r := b.Report()
 	assert.Equal(t, 2, r.CHeap.Warnings)
 	assert.Equal(t, uint64(33*budget.MiB), r.CHeap.LastWarning)
-	assert.Zero(t, testing.AllocsPerRun(10, func() { _ = b.NextFrame() }))
+	assert.Zero(t, testing.AllocsPerRun(10, func() { _ = b.NextFrame(); line.Sample() }))
+	arenas := line.Read().Arenas
+	c := arenas[len(arenas)-1]
+	assert.Equal(t, budget.ArenaLine{Name: "c_heap", Part: "c_heap", Kind: "c_heap", Size: 64 * budget.MiB, Most: c.Most, Marks: c.Marks}, c)
+	assert.Equal(t, []uint64{31 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB}, c.Most[:5])
+	assert.Equal(t, []budget.Mark{0, budget.MarkWarn, budget.MarkWarn, 0, 0}, c.Marks[:5])
 	require.NoError(t, b.Close())
 }

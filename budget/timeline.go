@@ -14,9 +14,10 @@ const timelineSamples = 512 // about the pixels of a picture
 // goroutine; any goroutine may call Read. A nil Timeline is off: its methods do nothing.
 type Timeline struct {
 	b      *Budget
-	gauges []gauge // in map order
+	gauges []gauge // in map order, then C's heap if the budget has it
 	names  []ArenaLine
-	owed   uint64 // ticks that Sample hasn't written so far; only Sample uses it
+	c      CHeapReport // as of the last Sample; only Sample uses it
+	owed   uint64      // ticks that Sample hasn't written so far; only Sample uses it
 
 	mu    sync.Mutex // guards cells
 	cells cells
@@ -82,7 +83,8 @@ func (b *Budget) Timeline(samples int) *Timeline {
 	case samples == 0:
 		samples = timelineSamples
 	}
-	t := &Timeline{b: b, gauges: make([]gauge, len(b.stacks)), names: b.arenaLines(), cells: newCells(samples, len(b.stacks))}
+	names := b.arenaLines()
+	t := &Timeline{b: b, gauges: make([]gauge, len(names)), names: names, cells: newCells(samples, len(names))}
 	b.published.watch(t.gauges)
 	return t
 }
@@ -95,11 +97,12 @@ func (b *Budget) Timeline(samples int) *Timeline {
 //
 // Cost: a few nanoseconds an arena, without a Go allocation or a wait. Each time the number of
 // ticks has doubled, it also passes over all samples, which takes about a nanosecond for each
-// sample of an arena.
+// sample of an arena. With a c_heap it takes the locks of C's malloc for a moment.
 func (t *Timeline) Sample() {
 	if t == nil || t.b.closed.Load() {
 		return
 	}
+	t.sampleC()
 	t.owed++
 	if !t.mu.TryLock() {
 		return
@@ -123,7 +126,9 @@ func (t *Timeline) Read() TimelineData {
 	d := TimelineData{Budget: t.b.plan.Name, Step: copied.step, Ticks: copied.ticks, Arenas: slices.Clone(t.names)}
 	for i := range d.Arenas {
 		line := &d.Arenas[i]
-		line.Size = t.b.published.size(i)
+		if line.Size = t.b.plan.CHeap.Size; i < len(t.b.stacks) {
+			line.Size = t.b.published.size(i)
+		}
 		line.Most, line.Marks = copied.line(i)
 	}
 	return d
@@ -142,5 +147,31 @@ func (b *Budget) arenaLines() (list []ArenaLine) {
 	for _, st := range b.stacks {
 		list = append(list, ArenaLine{Name: arenaName(st), Part: st.Part, Kind: st.Kind})
 	}
+	if b.cHeap {
+		list = append(list, ArenaLine{Name: cHeapKey, Part: cHeapKey, Kind: cHeapKey})
+	}
 	return list
+}
+
+// sampleC passes the figures of C's heap to its gauge. A use that rose and fell since the last
+// Sample counts if it is the highest so far.
+func (t *Timeline) sampleC() {
+	if !t.b.cHeap {
+		return
+	}
+	now, _ := t.b.cHeapFigures()
+	was := &t.c
+	most := now.Used
+	if now.Peak > was.Peak {
+		most = now.Peak
+	}
+	g := &t.gauges[len(t.gauges)-1]
+	g.saw(most, now.Used)
+	if now.Fulls != was.Fulls {
+		g.mark(MarkFull)
+	}
+	if now.Warnings != was.Warnings {
+		g.mark(MarkWarn)
+	}
+	t.c = now
 }
