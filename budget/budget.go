@@ -28,6 +28,7 @@ type Budget struct {
 	grant
 	shape     arena_c.Map // the map's header as [Budget.Walk] expects it
 	cost      Cost
+	heap      GoHeap         // as of Open
 	stacks    []*scope.Stack // all arenas in map order: regions, frame, scratch
 	regions   []*region      // bottom first, one for each slot
 	slots     []*Slots

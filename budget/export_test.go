@@ -14,11 +14,21 @@ func DuringOpen(do func()) (restore func()) {
 	return func() { readLimits = before }
 }
 
-// SetLimits replaces the process's limits until restore.
+// SetLimits replaces the process's limits until restore. The runtime then needs no more threads.
 func SetLimits(limits ...platform.Limit) (restore func()) {
-	before := readLimits
+	before, threads := readLimits, readThreads
 	readLimits = func() []platform.Limit { return limits }
-	return func() { readLimits = before }
+	readThreads = func() (int, uint64, bool) { return 0, 0, false }
+	return func() { readLimits, readThreads = before, threads }
+}
+
+// SetThreads replaces the process's threads until restore. The runtime makes most in all.
+func SetThreads(count int, stack uint64) (most int, restore func()) {
+	before := readThreads
+	readThreads = func() (int, uint64, bool) { return 0, stack, true }
+	most, _ = moreThreads()
+	readThreads = func() (int, uint64, bool) { return count, stack, true }
+	return most, func() { readThreads = before }
 }
 
 func SetMappings(used, most uint64) (restore func()) {
@@ -83,6 +93,13 @@ func MemoryOf(plan Plan) (memory, size uint64) {
 		return l.size, l.size
 	}
 	return l.memory(uint64(os.Getpagesize())), l.size
+}
+
+// FitsIn returns the error of a new budget of the plan within the limits.
+func FitsIn(plan Plan, limits ...platform.Limit) error {
+	plan = plan.resolved()
+	l, _ := plan.layout()
+	return plan.fits(l, false, limits)
 }
 
 func GoTables(plan Plan) uint64 { return plan.goTables() }

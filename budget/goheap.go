@@ -1,7 +1,10 @@
 package budget
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -44,8 +47,8 @@ func (p Plan) sites() uint64 {
 
 // takeGoShare makes the plan's share the runtime's memory limit and turns GOGC off. restore undoes
 // both. With GOGC, a Go heap that is tiny next to an off-heap budget would be collected again and
-// again.
-func takeGoShare(l layout) (restore func(), err error) {
+// again. A lower limit that is in force stays, and heap, for the report, says so.
+func takeGoShare(l layout, heap *GoHeap) (restore func(), err error) {
 	plan := l.plan
 	if plan.GoHeap == 0 {
 		return func() {}, nil
@@ -61,12 +64,18 @@ func takeGoShare(l layout) (restore func(), err error) {
 			plan.Name, goShare.owner)
 	}
 	goShare.owner, goShare.taken = plan.Name, true
-	limit := plan.GoHeap
+	oldLimit := debug.SetMemoryLimit(-1)
+	heap.Limit = plan.GoHeap
+	if inForce := uint64(oldLimit); inForce < plan.GoHeap {
+		heap.Limit = inForce
+		heap.From = "a lower limit of the operator (GOMEMLIMIT, debug.SetMemoryLimit); the plan allows " +
+			cmp.Or(heap.From, SizeText(plan.GoHeap))
+	}
+	limit := heap.Limit + plan.sites()
 	if platform.GoBacked {
 		limit += l.size
 	}
-	limit += plan.sites()
-	oldLimit := debug.SetMemoryLimit(int64(limit))
+	debug.SetMemoryLimit(int64(limit))
 	oldPercent := debug.SetGCPercent(-1)
 	return func() {
 		goShare.Lock()
@@ -96,12 +105,82 @@ func (p Plan) tableBytes() (tables, sites uint64) {
 	return tables, sites
 }
 
-// goShare returns the plan's share of the Go heap, or at least its tables there.
+// goShare returns the plan's share of the Go heap, or at least its tables there. For a Rest it
+// returns the least share that Open accepts.
 func (p Plan) goShare() uint64 {
 	if p.GoHeap == Rest {
-		return p.goTables()
+		return p.goLeast()
 	}
 	return max(p.GoHeap, p.goTables())
+}
+
+// goLeast returns the least share of the Go heap that a Rest may be.
+func (p Plan) goLeast() uint64 { return max(planHeapMin, p.goTables()) }
+
+// restReserve is the part of a limit that a Go heap with the Rest leaves free. It pays for all
+// memory that the process takes after Open and that no plan counts: the used part of the threads'
+// stacks, C's own blocks, the kernel's buffers, and the runtime's excess over its soft limit.
+const restReserve = 16 * MiB
+
+// goRest returns the Go heap of a plan with a Rest: the smallest of the bytes that the limits leave
+// after all other shares. The Go memory in use is part of it.
+func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap, err error) {
+	least := p.goLeast()
+	heap = GoHeap{Limit: planHeapMax, Reserve: restReserve}
+	for _, limit := range limits {
+		c := p.claimOf(limit, l)
+		left := p.leftBy(limit, l, kept)
+		share := left - min(left, c.size+c.cHeap+c.beside+restReserve)
+		switch {
+		case limit.Name == "RLIMIT_AS":
+			share = goArenas(share)
+		case !countsAddresses(limit):
+			share -= share / pageEntries // its own page tables
+		}
+		if share < least {
+			return heap, fmt.Errorf(`go_heap is "rest", and %s of %s leaves %s for it, at least %s: of %s that are free or Go's already, `+
+				"the plan takes %s (%s) and %s stay in reserve; lower %s in the plan, or raise the limit: %s",
+				limit.Name, SizeText(limit.Bytes), SizeText(share-share%KiB), SizeText(least), SizeText(left-left%KiB),
+				SizeText(c.size+c.cHeap+c.beside), c.text, SizeText(restReserve), c.lower, limit.Raise)
+		}
+		if share < heap.Limit {
+			heap.Limit, heap.From = share, fmt.Sprintf("the rest of %s %s", limit.Name, SizeText(limit.Bytes))
+		}
+	}
+	if heap.From == "" {
+		return heap, errors.New(`go_heap is "rest", but this system shows no limit of memory; set go_heap to a size`)
+	}
+	return heap, nil
+}
+
+// goArenaSize is the unit in which the runtime reserves addresses for its heap.
+const goArenaSize = 64 * MiB
+
+// goArenas returns the part of a share of addresses that the runtime can use: its heap in use, and
+// whole units.
+func goArenas(share uint64) uint64 {
+	mapped, _ := goMemory()
+	if share < mapped {
+		return share
+	}
+	return mapped + (share-mapped)/goArenaSize*goArenaSize
+}
+
+// readThreads is platform.Threads; tests replace it.
+var readThreads = platform.Threads
+
+// moreThreads returns how many threads the runtime may still make, and the bytes of each one's
+// stack. The runtime makes a thread for each of GOMAXPROCS, and another while one waits in C or in
+// the system: 10 in all with one processor and 21 with 8, in a game of this library. It ends the
+// process if it gets none.
+func moreThreads() (more int, stack uint64) {
+	const others = 11
+	count, stack, ok := readThreads()
+	if !ok {
+		return 0, 0
+	}
+	processors := runtime.GOMAXPROCS(0)
+	return max(0, processors+processors/2+others-count), stack
 }
 
 // goMemory returns the bytes that the Go runtime has mapped, and how many it hasn't returned to the

@@ -126,8 +126,7 @@ func (g *grant) lockParts(r pager) error {
 
 func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 	limits := readLimits()
-	kept := platform.Keeps(0, l.size, l.kept()) || platform.Keeps(uintptr(p.Base), l.size, l.kept())
-	if err := p.fits(l, kept, limits); err != nil {
+	if err := p.fits(l, p.keeps(l), limits); err != nil {
 		return nil, err // too large at any base
 	}
 	err = g.want("base", p.Pages.Base, func() (err error) {
@@ -141,6 +140,11 @@ func (g *grant) reserve(p Plan, l layout) (r *platform.Reservation, err error) {
 		return r, err
 	}
 	return p.reserveAt(0, l, limits)
+}
+
+// keeps reports whether the range of a closed budget suits the plan, at its base or elsewhere.
+func (p Plan) keeps(l layout) bool {
+	return platform.Keeps(0, l.size, l.kept()) || platform.Keeps(uintptr(p.Base), l.size, l.kept())
 }
 
 // giveBack releases the memory of a map, except the head of the tables.
@@ -320,40 +324,98 @@ func (g *grant) closeMirror() error {
 // readLimits is platform.Limits; tests replace it.
 var readLimits = platform.Limits
 
-// fits returns an error if a limit of the process is too small for the budget and the Go share.
-// kept reports that the budget reuses the range of a closed one.
+// countsAddresses reports whether a limit counts mapped addresses: memory that is writable, even if
+// it was never touched.
+func countsAddresses(limit platform.Limit) bool { return strings.HasPrefix(limit.Name, "RLIMIT") }
+
+// claim is the memory that a plan takes of a limit, apart from the Go share. Sizes are bytes.
+type claim struct {
+	size   uint64 // of the budget
+	cHeap  uint64
+	beside uint64 // outside the plan
+	text   string // the shares, for messages
+	lower  string // the key of the largest share
+	or     string // another way to lower the claim
+}
+
+// claimOf returns the plan's claim on a limit. A group or the machine counts memory, and the rest
+// count addresses. A group over its limit gets no error but a kill, so it pays for the page tables
+// and for the runtime too. Where addresses count, the threads that the runtime may still make pay
+// for whole stacks.
+func (p Plan) claimOf(limit platform.Limit, l layout) claim {
+	c := claim{size: l.size, cHeap: p.CHeap.Size, lower: p.largest()}
+	beside := ""
+	switch {
+	case countsAddresses(limit):
+		more, stack := moreThreads()
+		if more == 0 {
+			break
+		}
+		c.beside = uint64(more) * (stack + threadHeap)
+		if limit.Name == "RLIMIT_AS" {
+			c.beside += uint64(more)*threadArena + goArenaSize
+		}
+		beside = ", " + plural(more, "more thread") + " " + SizeText(c.beside)
+		c.or = fmt.Sprintf("; each thread's stack takes %s: lower it (ulimit -s, in KiB)", SizeText(stack))
+	case strings.HasPrefix(limit.Name, "cgroup"):
+		c.beside = p.beside(l)
+		beside = ", page tables and runtime " + SizeText(c.beside)
+	}
+	if !platform.GoBacked && !countsAddresses(limit) {
+		c.size = l.memory(uint64(os.Getpagesize()))
+	}
+	c.text = "budget " + SizeText(c.size)
+	if p.GoHeap != Rest {
+		c.text += ", Go heap " + SizeText(p.goShare())
+	}
+	if c.cHeap != 0 {
+		c.text += ", C heap " + SizeText(c.cHeap)
+	}
+	c.text += beside
+	if c.cHeap > c.size {
+		c.lower = cHeapKey + " (" + sizeInPlan(c.cHeap) + ")"
+	}
+	return c
+}
+
+// threadHeap is the memory that a new thread takes apart from its stack: C's first blocks of the
+// thread, and the runtime's own stacks. threadArena is the addresses that glibc reserves for the
+// thread's blocks.
+const (
+	threadHeap  = 256 * KiB
+	threadArena = 64 * MiB
+)
+
+// fits returns an error if a limit of the process is too small for the budget, the Go share and C's
+// heap. kept reports that the budget reuses the range of a closed one.
 func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 	heap := p.goShare()
+	if l.goRest { // goRest has looked; a thread may have begun since, which was counted as one more
+		heap = p.goLeast()
+	}
 	for _, limit := range limits {
-		rest, size, beside, more := p.leftBy(limit, l, kept), l.size, uint64(0), ""
-		// RLIMIT counts addresses
-		if !platform.GoBacked && !strings.HasPrefix(limit.Name, "RLIMIT") {
-			size = l.memory(uint64(os.Getpagesize()))
-		}
-		// a group over its limit gets no error but a kill
-		if strings.HasPrefix(limit.Name, "cgroup") {
-			beside = p.beside(l)
-			more = ", page tables and runtime " + SizeText(beside)
-		}
-		if need := size + heap + beside; need > rest {
+		left, c := p.leftBy(limit, l, kept), p.claimOf(limit, l)
+		if need := c.size + heap + c.cHeap + c.beside; need > left {
 			lower := "the plan"
-			if size > heap {
-				lower = p.largest() + " in the plan"
+			if max(c.size, c.cHeap) > heap {
+				lower = c.lower + " in the plan"
 			}
-			return fmt.Errorf("the plan needs %s (budget %s, Go heap %s%s), and %s leaves %s of %s; lower %s, or raise the limit: %s",
-				SizeText(need), SizeText(size), SizeText(heap), more, limit.Name, SizeText(rest-rest%KiB), SizeText(limit.Bytes), lower, limit.Raise)
+			return fmt.Errorf("the plan needs %s (%s), and %s leaves %s of %s; lower %s, or raise the limit: %s%s",
+				SizeText(need), c.text, limit.Name, SizeText(left-left%KiB), SizeText(limit.Bytes), lower, limit.Raise, c.or)
 		}
 	}
 	return nil
 }
 
+// pageEntries is the number of entries of 8 bytes in a page of a page table. Such a page covers 2
+// MiB.
+const pageEntries = 512
+
 // The result is the bytes that a control group pays for a budget outside the plan: its page tables,
 // and the runtime's memory before the first collection. A plan with a GoHeap includes the latter
 // there.
 func (p Plan) beside(l layout) uint64 {
-	// of 8 bytes: a page of a page table covers 2 MiB; a few more pages are above
-	const entries = 512
-	tables := planRound(l.size/entries) + planEdge
+	tables := planRound((l.size+p.CHeap.Size)/pageEntries) + planEdge // a few more pages are above
 	if p.GoHeap != 0 {
 		return tables
 	}
@@ -365,15 +427,19 @@ func (p Plan) beside(l layout) uint64 {
 // the tables of a kept range, which stay present and writable. Where addresses count, it is the
 // whole kept range.
 //
-// Memory that other processes use may become free again, so it isn't subtracted from the machine's.
+// Memory that other processes use may become free again, so it isn't subtracted from the machine's,
+// except for a Rest.
 func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
-	if limit.Name == "physical memory" {
+	share := p.goShare()
+	if p.GoHeap == Rest {
+		share = Rest // the share will include all that is in use
+	} else if limit.Name == "physical memory" {
 		return limit.Bytes
 	}
 	mapped, present := goMemory()
-	own := min(p.goShare(), present)
-	if limit.Name == "RLIMIT_AS" || limit.Name == "RLIMIT_DATA" {
-		own = min(p.goShare(), mapped)
+	own := min(share, present)
+	if countsAddresses(limit) {
+		own = min(share, mapped)
 	}
 	switch {
 	case kept && (limit.Name == "RLIMIT_AS" || platform.GoBacked):
@@ -381,6 +447,21 @@ func (p Plan) leftBy(limit platform.Limit, l layout, kept bool) uint64 {
 	case kept:
 		own += l.kept().Size
 	}
+	if c := p.cHeapInUse(); countsAddresses(limit) {
+		own += c.Size
+	} else {
+		own += c.Used
+	}
 	limit.Used -= min(limit.Used, own)
 	return limit.Rest()
+}
+
+// cHeapInUse returns the counts of C's heap if an earlier budget has begun it already.
+func (p Plan) cHeapInUse() (c arena_c.ProcessCounts) {
+	if h := arena_c.ProcessHeapOf(); h != nil && p.CHeap.Size != 0 {
+		if c = h.Counts(); c.Size != p.CHeap.Size {
+			return arena_c.ProcessCounts{}
+		}
+	}
+	return c
 }

@@ -41,7 +41,13 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 	if err != nil {
 		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
 	}
-	restore, err := takeGoShare(l)
+	if plan.GoHeap == Rest {
+		if b.heap, err = plan.goRest(l, plan.keeps(l), readLimits()); err != nil {
+			return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
+		}
+		b.plan.GoHeap, l.plan.GoHeap, l.goRest = b.heap.Limit, b.heap.Limit, true
+	}
+	restore, err := takeGoShare(l, &b.heap)
 	if err != nil {
 		return nil, err
 	}

@@ -198,6 +198,7 @@ func TestReportIsDrawn(t *testing.T) {
 	lines = slices.Delete(lines, 1, 2)
 	assert.Equal(t, []string{"budget small: 1408KiB",
 		"  cost: 1408KiB of addresses, 1304KiB resident at most (pages of 64 KiB: 1408KiB), Go heap 192KiB",
+		"  Go heap: no limit (the plan has no go_heap)",
 		"  init                      [................................] used       0KiB  peak       0KiB  of     128KiB",
 		"  systems                   [................................] used       0KiB  peak       0KiB  of     256KiB",
 		"  level                     [########++++++++................] used     129KiB  peak     257KiB  of     513KiB",

@@ -28,8 +28,15 @@ type Plan struct {
 	Limits  Limits
 	Pages   Pages
 	// GoHeap becomes the Go runtime's memory limit, with GOGC off: bytes apart from the budget, at
-	// least 4 MiB. 0 leaves the collector alone. [Rest] takes the bytes that the limits of the
-	// process leave.
+	// least 4 MiB. 0 leaves the collector alone. A lower limit that is in force (GOMEMLIMIT) stays,
+	// and Report.GoHeap says so. Close restores both settings.
+	//
+	// With [Rest], Open works out the number: the smallest of the bytes that the limits of the
+	// process ([platform.Limits]) leave after the budget, C's heap, page tables, and 16 MiB in
+	// reserve for the rest of the process. RLIMIT_DATA and RLIMIT_AS also count the stacks of the
+	// threads that the runtime may still make. Without a limit of the process, the machine's free
+	// memory decides. Open fails if fewer than 4 MiB, or than the arenas' tables take, are left.
+	// [Budget.Plan] then has the number, and Report.GoHeap the limit that it came from.
 	GoHeap uint64
 	// CHeap is the memory of C's malloc, apart from the budget. It needs an import of package
 	// arena/with/malloc.
@@ -90,7 +97,7 @@ type RegionPlan struct {
 
 // Rest is the size of the one region that takes all bytes of Plan.Size that other parts and guards
 // leave ("rest" in JSON). A region with slots can't take it. As Plan.GoHeap, Rest is the bytes that
-// the limits of the process leave.
+// the limits of the process leave at Open.
 const Rest uint64 = math.MaxUint64
 
 // TrimWhen is the moment at which a region's free pages go back to the system.

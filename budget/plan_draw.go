@@ -36,7 +36,11 @@ func (p Plan) String() string {
 	if free := d.total - l.sum.whole; free != 0 {
 		d.mapped("unplanned", free, l.sum.whole, d.total, "size")
 	}
-	if p.GoHeap != 0 {
+	switch p.GoHeap {
+	case 0:
+	case Rest:
+		d.add("Go heap", p.goShare(), "at least, outside it: the rest")
+	default:
 		d.add("Go heap", p.GoHeap, "beside it")
 	}
 	if p.CHeap.Size != 0 {

@@ -209,6 +209,7 @@ type layout struct {
 	tables arena_c.Tables
 	bottom uint64 // end of the tables, rounded up to an edge; a guard may follow
 	size   uint64 // of all parts, tables included
+	goRest bool   // the plan's GoHeap was a Rest
 }
 
 // guardBytes returns the bytes of a map's guards: one after each arena, and one after the tables.
@@ -290,7 +291,7 @@ type Cost struct {
 	Resident4K  uint64 `json:"resident_4k"`
 	Resident64K uint64 `json:"resident_64k"` // the same with pages of 64 KiB
 	// GoHeap is outside the budget: the plan's go_heap, or the Go side of the arenas' tables if
-	// that is larger.
+	// that is larger. For a Rest it is the least that Open accepts, or the number after Open.
 	GoHeap uint64 `json:"go_heap"`
 	CHeap  uint64 `json:"c_heap,omitempty"` // outside the budget too: the memory of C's malloc
 }

@@ -35,6 +35,14 @@ func sizeInPlan(size uint64) string {
 	return strconv.FormatUint(size, 10)
 }
 
+// goHeapText returns the plan's Go heap as sizeInPlan does, or "rest".
+func (p Plan) goHeapText() string {
+	if p.GoHeap == Rest {
+		return `"rest"`
+	}
+	return sizeInPlan(p.GoHeap)
+}
+
 // ParseSize parses a size as in a plan file: "4MiB", or plain bytes. The error completes a sentence
 // about the text: "is not a size ...".
 func ParseSize(text string) (uint64, error) {

@@ -71,5 +71,7 @@ func (b *Budget) goHeap() GoHeap {
 	if platform.GoBacked && !b.foreign() {
 		used -= min(used, b.Size()) // the budget is Go memory, with figures of its own
 	}
-	return GoHeap{Limit: b.plan.GoHeap, Used: used, Collections: s[2].Value.Uint64() - b.cycles}
+	heap := b.heap
+	heap.Used, heap.Collections = used, s[2].Value.Uint64()-b.cycles
+	return heap
 }

@@ -27,6 +27,9 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 		return err
 	}
 	plan = plan.resolved()
+	if plan.GoHeap == Rest && b.heap.Reserve != 0 {
+		plan.GoHeap = b.plan.GoHeap // worked out at Open, and stays
+	}
 	if err := b.onlySizesDiffer(plan); err != nil {
 		return err
 	}
@@ -111,7 +114,7 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 	for i, page := range b.plan.Pages.byKey() {
 		differs("pages."+page.key, *page.value, *plan.Pages.byKey()[i].value)
 	}
-	differs("go_heap", sizeInPlan(b.plan.GoHeap), sizeInPlan(plan.GoHeap))
+	differs("go_heap", b.plan.goHeapText(), plan.goHeapText())
 	differs("the number of regions", len(b.plan.Regions), len(plan.Regions))
 	for i := range min(len(b.plan.Regions), len(plan.Regions)) {
 		differs(fmt.Sprintf("regions[%d].name", i), b.plan.Regions[i].Name, plan.Regions[i].Name)

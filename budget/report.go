@@ -329,7 +329,13 @@ func (p *published) size(arena int) uint64 {
 
 // GoHeap is the Go runtime's memory in the whole process, outside the budget. Sizes are in bytes.
 type GoHeap struct {
-	Limit uint64 `json:"limit"` // the plan's go_heap; 0: the budget sets no limit
+	// Limit is the limit that Open set: the plan's go_heap, or less (From). 0 is none.
+	Limit uint64 `json:"limit"`
+	// From is the origin of a Limit that isn't a number of the plan: "the rest of cgroup memory.max
+	// 524288KiB", or a lower GOMEMLIMIT of the operator.
+	From string `json:"from,omitempty"`
+	// Reserve is the bytes that a Rest leaves free; 0 if the plan has a number.
+	Reserve uint64 `json:"reserve,omitempty"`
 	// Used is the bytes from the system, as the runtime's memory limit counts them.
 	Used        uint64 `json:"used"`
 	Collections uint64 `json:"collections"` // since Open

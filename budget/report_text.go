@@ -43,6 +43,7 @@ func (r Report) String() string {
 		SizeText(r.Resident))
 	if r.Cost != (Cost{}) { // zero in a report of an earlier version
 		fmt.Fprintf(&out, "  cost: %s\n", r.Cost)
+		out.WriteString(r.goHeapText())
 	}
 	width := 10
 	for _, line := range bars.list {
@@ -60,6 +61,19 @@ func (r Report) String() string {
 	}
 	fmt.Fprintf(&out, "  leaks: %s\n", r.Leaks.text())
 	return out.String()
+}
+
+// goHeapText returns a line about the Go heap's limit, unless the plan has it as a number.
+func (r Report) goHeapText() string {
+	switch h := r.GoHeap; {
+	case h.Limit == 0 && r.Plan.GoHeap == 0:
+		return "  Go heap: no limit (the plan has no go_heap)\n"
+	case h.Reserve != 0:
+		return fmt.Sprintf("  Go heap: limit %s, %s; %s stay in reserve\n", SizeText(h.Limit), h.From, SizeText(h.Reserve))
+	case h.From != "":
+		return fmt.Sprintf("  Go heap: limit %s, %s\n", SizeText(h.Limit), h.From)
+	}
+	return ""
 }
 
 const (

@@ -26,7 +26,8 @@ import (
 //   - A region's note names the report that its size came from.
 //   - The plan's Size is the sum of the parts; no region has the Rest. The C heap's size is the
 //     highest in the plans: how much a heap needs beyond its peak depends on its fragmentation. The
-//     name, base, pages, Go heap and functions are the first plan's.
+//     name, base, pages, Go heap and functions are the first plan's. A Go heap that was the Rest is
+//     the Rest again.
 //
 // Reconfigure resets peaks: record a report before it, too. Temporaries ([scope.Scope.Temp]) begin
 // at a line, so a region with temporaries may need the next multiple of 64 bytes; [Measure] finds
@@ -37,6 +38,9 @@ func Suggest(reports ...Report) (Plan, error) {
 	}
 	plan := reports[0].Plan.resolved()
 	plan.Size = 0
+	if reports[0].GoHeap.Reserve != 0 {
+		plan.GoHeap = Rest // the number was that of one machine
+	}
 	for n, report := range reports {
 		err := report.Plan.check()
 		if err == nil {

@@ -88,6 +88,21 @@ func (t teller) mayLock() bool {
 	return err == nil && rights>>unix.CAP_IPC_LOCK&1 != 0
 }
 
+// threads reads the limit of stacks as the C library does.
+func (t teller) threads() (count int, stack uint64, ok bool) {
+	const otherwise = 2 << 20 // ARCH_STACK_DEFAULT_SIZE of glibc
+	words := t.words("proc/self/status", "Threads:")
+	stack, known := t.rlimit(unix.RLIMIT_STACK)
+	if len(words) != 1 || !known {
+		return 0, 0, false
+	}
+	if unlimited(stack) {
+		stack = otherwise
+	}
+	count, err := strconv.Atoi(words[0])
+	return count, stack, err == nil
+}
+
 // lockRefusal returns advice about a lock of size bytes that failed, "" if the limit isn't the
 // reason.
 func (t teller) lockRefusal(size uint64) string {

@@ -31,6 +31,35 @@ func TestResourceLimits(t *testing.T) {
 	assert.Equal(t, []Limit{physical}, of.limits(), "what cannot be asked is left out")
 }
 
+func TestThreads(t *testing.T) {
+	for name, c := range map[string]struct {
+		status string
+		soft   uint64
+		known  bool
+		count  int
+		stack  uint64
+		ok     bool
+	}{
+		"limited":        {"Name:\tx\nThreads:\t12\n", 8 << 20, true, 12, 8 << 20, true},
+		"unlimited":      {"Threads:\t1\n", math.MaxUint64, true, 1, 2 << 20, true},
+		"no limit shown": {"Threads:\t1\n", 8 << 20, false, 0, 0, false},
+		"no threads":     {statusText, 8 << 20, true, 0, 0, false},
+		"no count":       {"Threads:\tmany\n", 8 << 20, true, 0, 8 << 20, false},
+	} {
+		of := tree(map[string]string{"/proc/self/status": c.status})
+		of.rlimit = func(resource int) (uint64, bool) {
+			assert.Equal(t, unix.RLIMIT_STACK, resource, name)
+			return c.soft, c.known
+		}
+		count, stack, ok := of.threads()
+		assert.Equal(t, [3]any{c.count, c.stack, c.ok}, [3]any{count, stack, ok}, name)
+	}
+	count, stack, ok := Threads()
+	assert.True(t, ok)
+	assert.Positive(t, count)
+	assert.Positive(t, stack)
+}
+
 func TestPhysicalMemoryWithoutFiles(t *testing.T) {
 	of := tree(nil)
 	assert.Empty(t, of.limits())

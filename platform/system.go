@@ -18,6 +18,12 @@ func Limits() []Limit { return systemLimits() }
 // frame.
 func Mappings() (used, most uint64, ok bool) { return mappings() }
 
+// Threads returns how many threads the process has, and how many bytes RLIMIT_DATA and RLIMIT_AS
+// count for the stack of one more. On Linux that is RLIMIT_STACK, or 2 MiB if it is unlimited. The
+// program loader reads it once, so a later change counts only here. ok is false where no limit
+// counts stacks.
+func Threads() (count int, stack uint64, ok bool) { return threads() }
+
 // Faults returns the page faults of the whole process since its start, the Go runtime's included:
 // minor ones were served from memory, major ones from a disk. ok is false where it isn't measured.
 // It allocates nothing, except in builds that check pointers (-asan).

@@ -37,4 +37,6 @@ func usage() (usage unix.Rusage, ok bool) {
 	return usage, err == nil
 }
 
+func threads() (count int, stack uint64, ok bool) { return 0, 0, false }
+
 func mappings() (used, most uint64, ok bool) { return 0, 0, false }

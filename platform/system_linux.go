@@ -68,4 +68,6 @@ func rlimit(resource int) (soft uint64, ok bool) {
 
 func systemLimits() []Limit { return system.limits() }
 
+func threads() (count int, stack uint64, ok bool) { return system.threads() }
+
 func mappings() (used, most uint64, ok bool) { return system.mappings() }

@@ -14,4 +14,6 @@ func memorySize() (size uint64, ok bool) { return 0, false }
 
 func systemLimits() []Limit { return nil }
 
+func threads() (count int, stack uint64, ok bool) { return 0, 0, false }
+
 func mappings() (used, most uint64, ok bool) { return 0, 0, false }

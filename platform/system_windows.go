@@ -51,4 +51,6 @@ func faults() (minor, major uint64, ok bool) { return 0, 0, false }
 
 func residentPeak() (size uint64, ok bool) { return 0, false }
 
+func threads() (count int, stack uint64, ok bool) { return 0, 0, false }
+
 func mappings() (used, most uint64, ok bool) { return 0, 0, false }

@@ -103,7 +103,11 @@ func (m memoryMap) draw(w io.Writer) error {
 	title := fmt.Sprintf("plan %s: %s", m.plan.Name, sizeText(m.total))
 	p.text("title", margin, 320, title)
 	var outside []string
-	if m.plan.GoHeap != 0 {
+	switch m.plan.GoHeap {
+	case 0:
+	case budget.Rest:
+		outside = append(outside, "Go heap, the rest")
+	default:
 		outside = append(outside, "Go heap "+sizeText(m.plan.GoHeap))
 	}
 	if m.plan.CHeap.Size != 0 {

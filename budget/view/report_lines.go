@@ -340,6 +340,9 @@ func heapLines(heap budget.GoHeap) []reportLine {
 		line.detail += ", of " + exact(heap.Limit)
 		text = many(heap.Collections, "collection") + " since Open"
 	}
+	if heap.From != "" {
+		text += "; the limit is " + heap.From
+	}
 	return []reportLine{line, {kind: noteLine, class: "heap", name: text}}
 }
 

@@ -70,7 +70,9 @@ func figuresOf(r budget.Report) figures {
 	f, b := figures{values: map[figure]uint64{}}, whose{}
 	f.add(b, "size", r.Size)
 	f.add(b, "committed", r.Committed)
-	f.add(b, "go_heap.limit", r.GoHeap.Limit)
+	if r.GoHeap.From == "" { // else it is a number of the machine, which no plan has
+		f.add(b, "go_heap.limit", r.GoHeap.Limit)
+	}
 	f.add(b, "not_granted", uint64(len(r.NotGranted)))
 	l := r.Leaks
 	for i, n := range [len(troubles)]int{r.ErrorCount, l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch, l.Blocks} {

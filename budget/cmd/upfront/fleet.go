@@ -243,6 +243,9 @@ func (f fleetFlags) manifests(file string, plan budget.Plan) (m manifests, err e
 	if plan.GoHeap == 0 {
 		return m, found{fmt.Errorf("%s: go_heap is 0, so the Go heap has no bound and the memory can't be summed up; set go_heap in the plan", file)}
 	}
+	if plan.GoHeap == budget.Rest {
+		return m, found{fmt.Errorf(`%s: go_heap is "rest", which Open works out from the memory limit; this command works out that limit: set go_heap to a size`, file)}
+	}
 	if err = f.check(plan); err != nil {
 		return m, err
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/upfront-mem/upfront/budget"
 )
 
 const servePlan = "../../../tests/frogpond/serve.json"
@@ -79,6 +81,36 @@ func TestFleetIsASum(t *testing.T) {
 		if text, _ := json.Marshal(want); is.Limits != is.Requests || is.Limits != (amounts{"1", string(text)}) {
 			t.Errorf("%+v, not %d", is, want)
 		}
+	}
+}
+
+func TestFleetOfARest(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rest.json")
+	text := `{"name": "x", "regions": [{"name": "a", "size": "64KiB"}], "go_heap": "rest"}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, said := runs("plan", "fleet", file)
+	want := file + `: go_heap is "rest", which Open works out from the memory limit; this command works out that limit: set go_heap to a size`
+	if code != codeFound || out != "" || !strings.Contains(said, want) {
+		t.Error(code, out, said)
+	}
+	code, out, said = runs("plan", "check", file)
+	if want := "Go heap 4096KiB"; code != codeFine || !strings.Contains(out, want) {
+		t.Error(code, out, said)
+	}
+}
+
+// A limit that a machine's memory decides is no figure of a plan.
+func TestLimitsOfAMachineAreNotCompared(t *testing.T) {
+	a, b := budget.Report{}, budget.Report{}
+	a.GoHeap, b.GoHeap = budget.GoHeap{Limit: 1, From: "x"}, budget.GoHeap{Limit: 2, From: "x"}
+	if list := differences(a, b); len(list) != 0 {
+		t.Error(list)
+	}
+	a.GoHeap.From, b.GoHeap.From = "", ""
+	if list := differences(a, b); len(list) != 1 {
+		t.Error(list)
 	}
 }
 
