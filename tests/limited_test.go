@@ -91,7 +91,8 @@ func TestPlanBoundsTheProcess(t *testing.T) {
 	code, stdout, stderr = runLimited(t, limit, program, "-json", "-plan", wide)
 	assert.Equal(t, 1, code)
 	assert.Empty(t, stdout)
-	assert.Regexp(t, fmt.Sprintf(`^frogpond: budget "handheld": the plan needs %s \(budget %s, Go heap 32768KiB\), and RLIMIT_DATA `+
-		`leaves [0-9]+KiB of %s; lower .*the plan, or raise the limit: ulimit -d \(in KiB\), systemd LimitDATA\n$`,
-		budget.SizeText(size+plan.GoHeap), budget.SizeText(size), budget.SizeText(limit)), stderr)
+	assert.Regexp(t, fmt.Sprintf(`^frogpond: budget "handheld": the plan needs [0-9]+KiB \(budget %s, Go heap 32768KiB, [0-9]+ more threads? [0-9.]+KiB\), `+
+		`and RLIMIT_DATA leaves [0-9]+KiB of %s; lower .*the plan, or raise the limit: ulimit -d \(in KiB\), systemd LimitDATA; `+
+		`each thread's stack takes 1024KiB: lower it \(ulimit -s, in KiB\)\n$`,
+		budget.SizeText(size), budget.SizeText(limit)), stderr)
 }
