@@ -96,9 +96,12 @@ func (p Plan) goTables() uint64 {
 // checked builds add.
 func (p Plan) tableBytes() (tables, sites uint64) {
 	usual := p.Limits.orDefault()
-	for _, part := range p.sized() {
+	for i, part := range p.sized() {
 		l := part.own.or(usual)
 		st := scope.Stack{Owned: l.Owned, Names: l.Labels}
+		if i < len(p.Regions) && p.Regions[i].Warn != 0 {
+			st.WarnAt(int(p.Regions[i].Warn), nil)
+		}
 		each, more := st.TableBytes(uint64(l.Scopes))
 		tables, sites = tables+part.count*each, sites+part.count*more
 	}

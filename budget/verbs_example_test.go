@@ -234,6 +234,32 @@ func ExampleReport_proxies() {
 	// true <nil>
 }
 
+// The next map or two will still fit: the level warns before it is full.
+func ExampleWarning() {
+	plan := pondPlan()
+	plan.Regions[0].Warn = 80
+	plan.OnWarn = func(w budget.Warning) { fmt.Println("warning:", w) }
+	b, err := budget.Open(plan)
+	mustBe(err)
+	defer b.Close()
+	for _, size := range []int{20_000, 40_000, 30_000, 45_000} { // the maps
+		_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*byte, error) {
+			mustBe(scope.Label(s, "sound", func() error { s.Bytes(15_000); return nil }))
+			return &s.Bytes(size)[0], nil
+		})
+		fmt.Println(size, err)
+	}
+	fmt.Println(b.Published().Arena("level").Warnings, "warnings")
+	// Output:
+	// 20000 <nil>
+	// warning: level holds 55040 of 65536 bytes, and warns at 80%; held by "level" (40040 bytes), "sound" (15000 bytes); its size is regions[0].size in the plan
+	// 40000 <nil>
+	// 30000 <nil>
+	// warning: level holds 60040 of 65536 bytes, and warns at 80%; held by "level" (45040 bytes), "sound" (15000 bytes); its size is regions[0].size in the plan
+	// 45000 <nil>
+	// 2 warnings
+}
+
 type newt struct{ X, Y, Age, Friends, Hunger, ID int32 }
 
 var newts = scope.Plain[newt]()

@@ -1,6 +1,11 @@
 package budget
 
-import "github.com/upfront-mem/upfront/scope"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/upfront-mem/upfront/scope"
+)
 
 // Warning is the event that a part of the plan was filled up to its share ([RegionPlan.Warn],
 // [CHeapPlan.Warn]). It holds no memory of the arena, so it may be kept.
@@ -12,8 +17,9 @@ import "github.com/upfront-mem/upfront/scope"
 // Allocations don't look at the share. The region's use is compared before a scope of the region
 // opens or closes, before temporaries open, when a constructor has failed, and when a load ends.
 // Between these moments a region only grows, so no crossing is missed, and Used may be more than
-// the share. A scope that C opens and closes in between counts if the region was never so full
-// since it was emptied; Used is then the highest use, and Labels are of the comparison.
+// the share. A Report compares too, and leaves the call of OnWarn to the next of these moments. A
+// scope that C opens and closes in between counts if the region was never so full since it was
+// emptied; Used is then the highest use, and Labels are those of the comparison.
 //
 // C's heap is compared in NextFrame and when a load ends, by its highest use, which may count up to
 // 1 MiB of freed blocks. It has no Labels.
@@ -26,6 +32,21 @@ type Warning struct {
 	// Labels are the three largest holders of the arena, the largest first: labels, open scopes
 	// without the bytes of their labels, and temporaries. Peak and Allocated aren't set.
 	Labels [3]scope.Usage
+}
+
+// String returns the warning as one line of text, like that of a [scope.FullError].
+func (w Warning) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s holds %d of %d bytes, and warns at %d%%", w.Arena, w.Used, w.Size, w.Share)
+	between := "; held by "
+	for _, u := range w.Labels {
+		if u.Bytes != 0 {
+			fmt.Fprintf(&b, "%s%q (%d bytes)", between, u.Name, u.Bytes)
+			between = ", "
+		}
+	}
+	fmt.Fprintf(&b, "; its size is %s in the plan", w.Key)
+	return b.String()
 }
 
 // watchUse lets regions warn that have a share for it.

@@ -214,6 +214,34 @@ func TestWarningsOfFailedLoads(t *testing.T) {
 	assert.Equal(t, 2, count, "a full isn't a warning")
 }
 
+// Inside OnWarn the region is still the load's; published figures can be read.
+func TestOnWarnDuringTheLoad(t *testing.T) {
+	var b *budget.Budget
+	var errs []error
+	b = warned(t, 50, func(budget.Warning) {
+		errs = append(errs, b.Region("level").Rewind(background))
+		assert.Zero(t, b.Published().Arena("level").LastWarning)
+	})
+	mustLoad(t, b, "level", func(s scope.Scope) {
+		s.Bytes(6000)
+		inner := s.Open("inner")
+		require.Len(t, errs, 1)
+		require.NoError(t, inner.Close())
+	})
+	require.Len(t, errs, 1)
+	assert.ErrorIs(t, errs[0], budget.ErrLoading)
+	assert.Greater(t, b.Published().Arena("level").LastWarning, uint64(6000))
+}
+
+// The plan counts the tables that warnings take.
+func TestWarningsAreInTheGoShare(t *testing.T) {
+	plan := budget.Plan{Name: "share", Regions: []budget.RegionPlan{{Name: "room", Size: 1, Slots: 4096}}}
+	without := budget.GoTables(plan)
+	plan.Regions[0].Warn = 80
+	each := (budget.GoTables(plan) - without) / 4096
+	assert.True(t, 200 < each && each < 500, "%d", each)
+}
+
 // A panic or Goexit of OnWarn passes through the call that found the crossing. No scope stays open,
 // and no finalizer runs twice.
 func TestOnWarnThatDoesNotReturn(t *testing.T) {

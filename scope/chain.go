@@ -210,12 +210,11 @@ func (u *unwinding) finish() {
 		h.Top().Count = u.to.count
 		u.st.look()
 	}
-	// the use fell, and may rise before the next look
-	u.st.lookAtUse()
 	if n := u.st.settle(h); n != nil { // the misuse of a finalizer, in a scope that stays open
 		u.errs.add(n.owed)
 		n.owed = nil
 	}
+	u.st.lookAtUse() // the use fell, and may rise before the next look
 	u.done = true
 	h.Odd &^= arena_c.Closing
 	if !u.frozen {

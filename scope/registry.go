@@ -69,13 +69,17 @@ const (
 )
 
 // TableBytes returns about how many bytes of the Go heap an arena's tables take for that many
-// nested scopes, with a report's copy of the tables (UsageLines). sites are the further bytes of
-// checked builds, for the places that opened scopes and registered values.
+// nested scopes, with a report's copy of the tables (UsageLines), and with the state of WarnAt if
+// it was called. sites are the further bytes of checked builds, for the places that opened scopes
+// and registered values.
 func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
 	notes, values := 2*(scopes+1), uint64(st.Owned)
 	sites = (notes + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
 	tables = uint64(unsafe.Sizeof(Stack{})) + notes*uint64(unsafe.Sizeof(note{})) + scopes*uint64(unsafe.Sizeof(seenScope{})) + values*uint64(unsafe.Sizeof(owned{})) +
 		(uint64(st.Names)+1)*uint64(unsafe.Sizeof(label{})+5*unsafe.Sizeof(Usage{}))
+	if st.warn != nil {
+		tables += uint64(unsafe.Sizeof(warning{}))
+	}
 	return tables - sites, sites
 }
 

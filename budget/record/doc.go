@@ -12,7 +12,7 @@
 //	report, err := record.Measure("monday.trace")    // its Plan is large enough, to the byte
 //
 // The commands upfront replay and upfront plan suggest do the same. Replay and Measure open no
-// budget: they apply its rules to headers of arenas without memory.
+// budget: they apply its rules to headers of arenas without memory, and warn of nothing.
 //
 // A recording contains sizes and names: of budgets, regions, scopes and marks, and in checked
 // builds the lines that allocate. It contains no memory, types or Go values.

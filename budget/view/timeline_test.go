@@ -88,6 +88,35 @@ func TestTimelineGolden(t *testing.T) {
 	checkText(t, text)
 }
 
+// A warning is a triangle, and a w below the curve where no full hides it. The legend has it only
+// if the timeline does.
+func TestTimelineOfWarnings(t *testing.T) {
+	d := played(64)
+	level := &d.Arenas[2]
+	level.Marks[3] |= budget.MarkWarn
+	for i, m := range level.Marks {
+		if m&budget.MarkFull != 0 {
+			level.Marks[i] |= budget.MarkWarn
+		}
+	}
+	picture := drawn(t, func(w io.Writer) error { return view.Timeline(w, d) })
+	checkPicture(t, picture)
+	assert.Contains(t, picture, ">warning</text>")
+	assert.Contains(t, picture, "level: at most 1600KiB of 1600KiB, marked load, rewind, full, warning")
+	assert.Equal(t, 1+2, strings.Count(picture, "l5 8h-10z"), "in the legend and on the band")
+	text := drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) })
+	checkText(t, text)
+	signs := ""
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "w") && strings.Trim(line, " wx\n") == "" {
+			signs += strings.Join(strings.Fields(line), "")
+		}
+	}
+	assert.Equal(t, "wx", signs)
+	without := drawn(t, func(w io.Writer) error { return view.Timeline(w, played(64)) })
+	assert.NotContains(t, without, "warning")
+}
+
 // strange returns timelines that no budget recorded.
 func strange() map[string]budget.TimelineData {
 	long := played(5000)
