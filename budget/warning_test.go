@@ -153,8 +153,9 @@ func TestWarningNamesTheLargest(t *testing.T) {
 		require.NoError(t, scope.Label(s, "map", func() error { s.Bytes(1000); return nil }))
 		s.Temp(1500)
 		assert.Empty(t, list)
-		require.NoError(t, s.Do("inner", func(scope.Scope) error { return nil }))
+		inner := s.Open("inner")
 		assert.Len(t, list, 1, "before it opens")
+		require.NoError(t, inner.Close())
 	})
 	names := func(w budget.Warning) (names []string) {
 		for _, u := range w.Labels {
@@ -214,7 +215,8 @@ func TestWarningsOfFailedLoads(t *testing.T) {
 	assert.Equal(t, 2, count, "a full isn't a warning")
 }
 
-// Inside OnWarn the region is still the load's; published figures can be read.
+// A report counts the crossing that it finds, and the next scope tells it. Inside OnWarn the region
+// is still the load's; published figures can be read.
 func TestOnWarnDuringTheLoad(t *testing.T) {
 	var b *budget.Budget
 	var errs []error
@@ -224,6 +226,8 @@ func TestOnWarnDuringTheLoad(t *testing.T) {
 	})
 	mustLoad(t, b, "level", func(s scope.Scope) {
 		s.Bytes(6000)
+		assert.Equal(t, 1, regionReport(b, "level").Warnings)
+		require.Empty(t, errs)
 		inner := s.Open("inner")
 		require.Len(t, errs, 1)
 		require.NoError(t, inner.Close())
