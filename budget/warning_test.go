@@ -12,6 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
 // warned opens a budget whose region "level", and slots "room" above it, warn at a share.
@@ -244,6 +245,29 @@ func TestWarningsAreInTheGoShare(t *testing.T) {
 	plan.Regions[0].Warn = 80
 	each := (budget.GoTables(plan) - without) / 4096
 	assert.True(t, 200 < each && each < 500, "%d", each)
+}
+
+// A scope that C opened and closed between two looks counts if the region was never so full.
+func TestWarningsOfC(t *testing.T) {
+	var used []uint64
+	b := warned(t, 50, func(w budget.Warning) { used = append(used, w.Used) })
+	mustLoad(t, b, "level", func(s scope.Scope) {
+		header, _ := s.C()
+		for _, size := range []uint64{1000, 7000, 6000, 8000} {
+			inner := clib.Open(header)
+			require.True(t, clib.Alloc(header, inner, size))
+			require.Equal(t, arena_c.OK, clib.Close(header, inner))
+			require.NoError(t, s.Open("look").Close())
+		}
+		inner := clib.Open(header)
+		require.True(t, clib.Alloc(header, inner, 6000))
+		regionReport(b, "level") // looks
+		require.Equal(t, arena_c.OK, clib.Close(header, inner))
+	})
+	require.Len(t, used, 3)
+	for i, size := range []uint64{7000, 8000, 6000} {
+		assert.InDelta(t, size, used[i], 100)
+	}
 }
 
 // A panic or Goexit of OnWarn passes through the call that found the crossing. No scope stays open,
