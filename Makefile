@@ -96,6 +96,14 @@ install: ## the C library to DESTDIR and PREFIX=/usr/local
 	install -m 644 $(headers) $(installed)/include/upfront
 	$(call library,upfront)
 	$(call library,upfront-checked, -DUPFRONT_CHECKED,; the build that fills)
+	$(if $(findstring linux,$(shell $(CC) -dumpmachine)),$(preloaded))
+
+# C's malloc in a heap of a fixed size, for LD_PRELOAD: arena/with/malloc without Go.
+define preloaded
+$(CC) -std=c11 -O2 -fPIC -shared -fvisibility=hidden -DUPFRONT_MALLOC_PRELOAD -Iarena_c $(CFLAGS) \
+  -o $(LIB)/libupfront-malloc.so arena/with/malloc/process.c arena_c/heap.c arena_c/heap_walk.c -lpthread
+install -m 755 $(LIB)/libupfront-malloc.so $(installed)/lib
+endef
 
 # library NAME, DEFINE, SUFFIX: one build of the core, with its .pc file. Debug information would
 # hold this machine's paths, so the build has none.

@@ -193,11 +193,12 @@ uint64_t upfront_heap_largest(upfront_heap *h);
 /* Returns the bytes of the next run of whole pages inside a free block, and its address in *run; 0:
  * there is no further run. The caller may return a run to the system, which makes it zero: headers
  * and links are outside of the runs. `page` is the size of a page, a power of two up to
- * UPFRONT_ALIGN_MAX. *at is 0 before the first call and belongs to the calls. Flush the heap first,
- * because parked blocks hide pages, and make no other call until the last run. A free block that
- * was overwritten has no run, and neither have the blocks after it in its list. A checked build
- * returns 0, because it checks the fills of free bytes. A second free of a block in a run that
- * became zero returns UPFRONT_MISALIGNED. Cost: O(free blocks of a page or more) for all runs. */
+ * UPFRONT_ALIGN_MAX. *at is 0 before the first call and belongs to the calls; after one, *at %
+ * UPFRONT_OFFSET_MAX is the offset of the free block. Flush the heap first, because parked blocks
+ * hide pages, and make no other call until the last run. A free block that was overwritten has no
+ * run, and neither have the blocks after it in its list. A checked build returns 0, because it
+ * checks the fills of free bytes. A second free of a block in a run that became zero returns
+ * UPFRONT_MISALIGNED. Cost: O(free blocks of a page or more) for all runs. */
 uint64_t upfront_heap_next_run(const upfront_heap *h, uint64_t page, uint64_t *at, void **run);
 
 /* Lists every block, and checks the chain of headers, the lists, the bits and the counts.

@@ -71,7 +71,8 @@ var programs = map[string]func(a args, out io.Writer) (int, error){
 		defer C.free(unsafe.Pointer(name))
 		return int(C.work_misuse(name)), nil
 	},
-	"idle": idle,
+	"idle":  idle,
+	"short": short,
 }
 
 // fill fills the heap with blocks of a size, and frees them: twice, with the same number.
@@ -101,6 +102,16 @@ func lend(a args, out io.Writer) (int, error) {
 	return int(line), nil
 }
 
+// short runs a work in each room from 0 to a number of bytes.
+func short(a args, _ io.Writer) (int, error) {
+	for room := uint64(0); room <= a.number(0); room += 16 {
+		if line := C.work_short(C.uint64_t(room)); line != 0 {
+			return int(line), fmt.Errorf("with room of %d bytes: line %d", room, int(line))
+		}
+	}
+	return 0, nil
+}
+
 // resident returns the resident bytes of the process that no file has.
 func resident() uint64 {
 	text, err := os.ReadFile("/proc/self/status")
@@ -125,11 +136,19 @@ func trim(a args, out io.Writer) (int, error) {
 		bytes = malloc.Trim()
 		fmt.Fprintln(out, "again", malloc.Trim())
 	}
-	for end := time.Now().Add(time.Minute); a.number(2) != 0 && bytes < full/2 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		bytes = malloc.ReadStats().Trimmed
+	if a.number(2) != 0 {
+		bytes = trimmed(full / 2)
 	}
 	fmt.Fprintln(out, "resident", start, full, resident(), "trimmed", bytes, malloc.ReadStats().Trimmed)
 	return int(line), nil
+}
+
+// trimmed waits for the thread to trim so many bytes, for a minute at most.
+func trimmed(enough uint64) (bytes uint64) {
+	for end := time.Now().Add(time.Minute); bytes < enough && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		bytes = malloc.ReadStats().Trimmed
+	}
+	return bytes
 }
 
 // execs starts programs, which Go does without libc.
@@ -143,10 +162,15 @@ func execs(args, io.Writer) (int, error) {
 }
 
 // idle does a steady work between two lines on standard error, which a trace of system calls shows.
+// With a second number, the thread that trims ends the work.
 func idle(a args, _ io.Writer) (int, error) {
 	line := C.work_stress(4, 20000, 10000, 1) // threads have their stacks
-	fmt.Fprintln(os.Stderr, "steady begins")
+	base, size := heap()
+	fmt.Fprintf(os.Stderr, "steady begins %#x %#x\n", base, size)
 	line += C.work_stress(4, C.uint64_t(a.number(0)), 10000, 2)
+	if a.number(1) != 0 {
+		trimmed(1)
+	}
 	fmt.Fprintln(os.Stderr, "steady ends")
 	return int(line), nil
 }

@@ -125,6 +125,18 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// TestShort runs the model with each number of free bytes, so that each request is the first that
+// doesn't fit.
+func TestShort(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	most := few(step.Pick(1000, 4000, 60_000))
+	out := ends(t, fmt.Sprintf("-size 400KiB short %d", most))
+	assert.Greater(t, numbers(t, out, "size")[3], uint64(100), "refused requests: %s", out)
+	assertFree(t, out)
+	ends(t, fmt.Sprintf("short %d", most))
+}
+
 func TestEdges(t *testing.T) {
 	t.Parallel()
 	needsMalloc(t)

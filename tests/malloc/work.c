@@ -344,6 +344,31 @@ int work_fill(uint64_t size, uint64_t *blocks) {
     return 0;
 }
 
+int work_short(uint64_t room) {
+    void **all = NULL, **one;
+    uint64_t seed = room, size;
+    int fault;
+    /* halves of what is free, down to the smallest block */
+    for (size = UINT64_C(1) << 30; size >= 16; size /= 2)
+        while ((one = (void **)malloc(size)) != NULL) {
+            *one = all;
+            all = one;
+        }
+    for (; all != NULL && room > 0; room -= room < size ? room : size) {
+        one = all;
+        all = (void **)*all;
+        size = malloc_usable_size(one) + 16;
+        free(one);
+    }
+    fault = work_model(600, 700, seed);
+    while (all != NULL) {
+        one = all;
+        all = (void **)*all;
+        free(one);
+    }
+    return fault;
+}
+
 static void *nothing(void *arg) {
     free(malloc(64));
     return arg;

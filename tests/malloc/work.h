@@ -24,6 +24,9 @@ int work_fill(uint64_t size, uint64_t *blocks);
 /* Allocates `blocks` blocks of `size` bytes, fills them, frees them, and starts as many threads. */
 int work_spread(uint64_t blocks, uint64_t size);
 
+/* Runs the model in the last `room` bytes of the heap: blocks of 16 bytes fill the rest. */
+int work_short(uint64_t room);
+
 /* dlopen, getaddrinfo, getline, localtime: libc's own use of malloc. */
 int work_libc(void);
 

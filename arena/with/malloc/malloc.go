@@ -4,7 +4,6 @@ package malloc
 
 // // The core's headers, and its names in this module: see go doc ../../../arena_c.
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -UUPFRONT_PREFIX -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
-// #cgo CFLAGS: -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
 // #cgo checked CFLAGS: -DUPFRONT_CHECKED
 // #cgo LDFLAGS: -lpthread
 // #include "process.h"

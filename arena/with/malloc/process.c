@@ -605,7 +605,7 @@ EXPORT void *pvalloc(size_t size) {
     size_t align = page_size();
     if (size > PTRDIFF_MAX)
         return told_full(NULL);
-    return told_full(aligned(align, size == 0 ? align : upfront_round_up(size, align), CALLER));
+    return told_full(aligned(align, size == 0 ? align : (size_t)upfront_round_up(size, align), CALLER));
 }
 
 EXPORT size_t malloc_usable_size(void *p) {
@@ -633,29 +633,30 @@ static uint64_t discard(char *from, char *end) {
     return bytes;
 }
 
-/* Calls no function per block but discard. With `stamps`, only blocks with a stamp are discarded,
- * and the others get one: they are free since this moment at the latest. A stamp is a word after a
- * free block's links. An allocated block may keep it; then the block is discarded early after its
- * free. Returns the bytes. pre: all locks; the fronts are empty */
-static uint64_t discard_free(int stamps, int *stamped) {
+/* Discards the free blocks' pages, and returns the bytes. With `stamped`, it discards only in blocks
+ * of two pages or more that have a stamp, and stamps the others: they are free since this moment at
+ * the latest. A stamp is a word after a free block's links. A block that is allocated and freed
+ * again may have its old stamp, and its pages go back sooner. pre: all locks; the fronts are empty */
+static uint64_t discard_free(int *stamped) {
     const uint64_t mark = UINT64_C(0x7570667265653A21);
     upfront_heap *h = range.heap;
-    uint64_t at, size, bytes = 0, links = UPFRONT_HEAP_LEAST + (stamps ? 8 : 0);
-    for (at = h->first; at != h->end; at += size) {
-        uintptr_t from, end;
-        size = upfront_heap_size(h, at);
-        if (upfront_heap_is_live(h, at) || (stamps && size < 2 * page))
-            continue;
-        from = ((uintptr_t)h + at + links + page - 1) & ~(page - 1);
-        end = ((uintptr_t)h + at + size) & ~(page - 1);
-        if (from >= end)
-            continue;
-        if (stamps && upfront_heap_word(h, at + UPFRONT_HEAP_LEAST) != (mark ^ size)) {
-            upfront_heap_set(h, at + UPFRONT_HEAP_LEAST, mark ^ size);
-            *stamped = 1;
-            continue;
+    uint64_t at = 0, size, bytes = 0;
+    void *run;
+    while ((size = upfront_heap_next_run(h, page, &at, &run)) != 0) {
+        uint64_t block = at % UPFRONT_OFFSET_MAX, stamp = mark ^ upfront_heap_size(h, block);
+        char *from = (char *)run, *end = from + size;
+        if (stamped != NULL) {
+            if (upfront_distance(run, h) == block + UPFRONT_HEAP_LEAST)
+                from += page; /* the stamp is there */
+            if (size < 2 * page)
+                continue;
+            if (upfront_heap_word(h, block + UPFRONT_HEAP_LEAST) != stamp) {
+                upfront_heap_set(h, block + UPFRONT_HEAP_LEAST, stamp);
+                *stamped = 1;
+                continue;
+            }
         }
-        bytes += discard((char *)from, (char *)end);
+        bytes += discard(from, end);
     }
     return bytes;
 }
@@ -674,7 +675,7 @@ uint64_t upfront_malloc_trim(void) {
         return 0;
     lock_all();
     flush_all(CALLER);
-    bytes = discard_free(0, NULL);
+    bytes = discard_free(NULL);
     trimmed += bytes;
     unlock_all();
     return bytes;
@@ -697,7 +698,7 @@ static void tick(void) {
     if (stamped || seen != range.frees) {
         flush_all(CALLER);
         stamped = 0;
-        trimmed += discard_free(1, &stamped);
+        trimmed += discard_free(&stamped);
         seen = range.frees;
     }
     unlock_all();
@@ -842,6 +843,7 @@ void upfront_malloc_count(upfront_malloc_counts *out) {
     lock_all();
     h = range.heap;
     if (h != NULL) {
+        out->base = range.base;
         out->size = range.size;
         out->reserve = plan.reserve;
         out->used = h->used;
@@ -929,41 +931,59 @@ EXPORT int malloc_info(int options, FILE *out) {
 }
 
 #ifdef UPFRONT_MALLOC_PRELOAD
-/* Returns the bytes of a size such as 64MiB, or 0. */
-static uint64_t read_size(const char *text) {
+typedef struct unit {
+    const char *name;
+    uint64_t size;
+} unit;
+
+/* Returns the number of a text such as 64MiB, or 0. */
+static uint64_t read_number(const char *text, const unit *units) {
     uint64_t n = 0;
-    int shift = 0;
-    if (*text < '0' || *text > '9')
-        return 0;
     for (; *text >= '0' && *text <= '9' && n < UPFRONT_OFFSET_MAX; text++)
         n = n * 10 + (uint64_t)(*text - '0');
-    if (strcmp(text, "KiB") == 0)
-        shift = 10;
-    else if (strcmp(text, "MiB") == 0)
-        shift = 20;
-    else if (strcmp(text, "GiB") == 0)
-        shift = 30;
-    else if (*text != 0)
-        return 0;
-    return n < UPFRONT_OFFSET_MAX >> shift ? n << shift : 0;
+    for (; units->name != NULL; units++)
+        if (strcmp(text, units->name) == 0)
+            return n <= UPFRONT_OFFSET_MAX / units->size ? n * units->size : 0;
+    return 0;
 }
 
-__attribute__((constructor)) static void begin_from_environment(void) {
-    const char *text = getenv("UPFRONT_C_HEAP");
-    upfront_malloc_plan p = {0};
+_Noreturn static void refuse(const char *name, const char *text, const char *why_not) {
     line l = {0};
-    int code;
-    if (text == NULL)
-        return;
-    p.size = read_size(text);
-    p.fronts = 4;
-    code = p.size == 0 ? UPFRONT_MALLOC_SMALL : upfront_malloc_begin(&p);
-    if (code == UPFRONT_MALLOC_OK)
-        return;
-    add(&l, "upfront: UPFRONT_C_HEAP=");
+    add(&l, "upfront: ");
+    add(&l, name);
+    add(&l, "=");
     add(&l, text);
-    add(&l, code == UPFRONT_MALLOC_SMALL ? ": give a size such as 64MiB" : ": the system refuses the memory");
+    add(&l, ": ");
+    add(&l, why_not);
     say(&l);
     _exit(127);
+}
+
+/* The preloaded library takes its plan from the environment. */
+__attribute__((constructor)) static void begin_from_environment(void) {
+    static const char size_name[] = "UPFRONT_C_HEAP", trim_name[] = "UPFRONT_C_HEAP_TRIM";
+    static const unit bytes[] = {{"", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {NULL, 0}};
+    static const unit times[] = {{"ms", 1000000}, {"s", 1000000000}, {NULL, 0}};
+    const char *size = getenv(size_name), *trim = getenv(trim_name);
+    upfront_malloc_plan p = {0};
+    if (size == NULL)
+        return;
+    p.size = read_number(size, bytes);
+    p.fronts = 4;
+    if (trim != NULL) {
+        p.trim = read_number(trim, times);
+        if (p.trim == 0)
+            refuse(trim_name, trim, "give a time such as 500ms or 1s");
+    }
+    switch (p.size == 0 ? UPFRONT_MALLOC_SMALL : upfront_malloc_begin(&p)) {
+    case UPFRONT_MALLOC_OK:
+        return;
+    case UPFRONT_MALLOC_SMALL:
+        refuse(size_name, size, "give a size such as 64MiB");
+    case UPFRONT_MALLOC_TAKEN:
+        refuse(size_name, size, "the process has more memory already; give more");
+    default:
+        refuse(size_name, size, "the system refuses the memory or a thread");
+    }
 }
 #endif

@@ -37,6 +37,7 @@ typedef struct upfront_malloc_plan {
 typedef struct upfront_malloc_counts {
     uint64_t size, used, peak, reserve, live, fulls, full_size, full_caller;
     uint64_t boot, boot_used, trimmed;
+    const void *base; /* of the range; null before it */
 } upfront_malloc_counts;
 
 enum {

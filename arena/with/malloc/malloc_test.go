@@ -1,0 +1,152 @@
+package malloc_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena/with/malloc"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// A process begins once, so each test does it in a process of its own.
+const childVariable = "UPFRONT_MALLOC_CHILD"
+
+// inChild runs the rest of the test in a process of its own, and returns false in this one.
+func inChild(t *testing.T) bool {
+	t.Helper()
+	if arena_c.Asan {
+		t.Skip("an asan build has AddressSanitizer's malloc")
+	}
+	if os.Getenv(childVariable) == t.Name() {
+		return true
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), childVariable+"="+t.Name(), "GORACE=atexit_sleep_ms=0")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	assert.Contains(t, string(out), "--- PASS: "+t.Name())
+	return false
+}
+
+func begin(p arena_c.ProcessPlan) error { return arena_c.ProcessHeapOf().Begin(p) }
+
+func TestBegin(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	before := malloc.ReadStats()
+	assert.Equal(t, uint64(0), before.Size)
+	assert.Equal(t, uint64(1<<20), before.Static)
+	assert.NotZero(t, before.StaticUsed, "of libc, which allocates before main")
+	assert.Zero(t, malloc.Trim())
+
+	plan := arena_c.ProcessPlan{Size: 300, Reserve: 64 << 10, Trim: 3600e9, Prefault: true}
+	assert.ErrorContains(t, begin(plan), "size 300")
+	plan.Size = 16
+	assert.EqualError(t, begin(plan), "size 16: C code has "+number(malloc.ReadStats().StaticUsed)+" bytes already")
+	plan.Size = 1 << 60
+	assert.ErrorContains(t, begin(plan), "the system refuses 1152921504606846976 bytes of addresses: ")
+	assert.Zero(t, malloc.ReadStats().Size, "a refused plan changes nothing")
+
+	plan.Size = 2 << 20
+	require.NoError(t, begin(plan))
+	stats := malloc.ReadStats()
+	assert.Equal(t, uint64(2<<20), stats.Size)
+	assert.Equal(t, uint64(64<<10), stats.Reserve)
+	require.NoError(t, begin(plan), "an equal plan changes nothing")
+	plan.Fronts = 4
+	require.NoError(t, begin(plan), "4 is the default")
+
+	for _, c := range []struct {
+		change func(p *arena_c.ProcessPlan)
+		says   string
+	}{
+		{func(p *arena_c.ProcessPlan) { p.Size++ }, "size 2097153: the process began with 2097152, and keeps it until its end"},
+		{func(p *arena_c.ProcessPlan) { p.Reserve = 0 }, "reserve 0: the process began with 65536, and keeps it until its end"},
+		{func(p *arena_c.ProcessPlan) { p.Fronts = 7 }, "fronts 7: the process began with 4, and keeps it until its end"},
+		{func(p *arena_c.ProcessPlan) { p.Trim = 1e9 }, "trim 1s: the process began with 1h0m0s, and keeps it until its end"},
+		{func(p *arena_c.ProcessPlan) { p.Prefault = false }, "prefault false: the process began with true, and keeps it until its end"},
+		{func(p *arena_c.ProcessPlan) { p.Lock = true }, "lock true: the process began with false, and keeps it until its end"},
+	} {
+		other := plan
+		c.change(&other)
+		assert.EqualError(t, begin(other), c.says)
+	}
+	assert.Equal(t, stats.Size, malloc.ReadStats().Size)
+}
+
+func number(n uint64) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return number(n/10) + number(n%10)
+}
+
+// TestBeginLocked: locked pages aren't trimmed.
+func TestBeginLocked(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	err := begin(arena_c.ProcessPlan{Size: 1 << 20, Lock: true})
+	if err != nil {
+		assert.ErrorContains(t, err, "the system refuses to lock 1048576 bytes: ")
+		t.Skip("not proven here: the system locks no pages")
+	}
+	assert.Zero(t, malloc.Trim())
+}
+
+// TestReopen: the heap outlives its budget, and the next one takes it.
+func TestReopen(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}, CHeap: budget.CHeapPlan{Size: 4 * budget.MiB}}
+	for range 3 {
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		assert.Equal(t, uint64(4*budget.MiB), malloc.ReadStats().Size)
+		require.NoError(t, b.Close())
+	}
+	plan.CHeap.Size *= 2
+	_, err := budget.Open(plan)
+	assert.EqualError(t, err, `budget "pond": c_heap: size 8388608: the process began with 4194304, and keeps it until its end`)
+}
+
+func TestCleanUp(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	failure := errors.New("of the function")
+	assert.NoError(t, malloc.CleanUp(func() error { return nil }), "before Open, too")
+	require.NoError(t, begin(arena_c.ProcessPlan{Size: 1 << 20, Reserve: 1 << 18}))
+	assert.Equal(t, failure, malloc.CleanUp(func() error { return failure }))
+	assert.Panics(t, func() { _ = malloc.CleanUp(func() error { panic(failure) }) })
+	assert.Equal(t, uint64(1<<18), malloc.ReadStats().Reserve)
+}
+
+// TestUnsupported: in a build without the package's malloc Open works, and the report says why
+// c_heap bounds nothing.
+func TestUnsupported(t *testing.T) {
+	if !arena_c.Asan {
+		t.Skip("this build has the package's malloc")
+	}
+	err := begin(arena_c.ProcessPlan{Size: 1 << 20})
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	assert.EqualError(t, err, "an asan build has AddressSanitizer's malloc, so c_heap isn't used and bounds nothing")
+	assert.Equal(t, malloc.Stats{}, malloc.ReadStats())
+	assert.Zero(t, malloc.Trim())
+	assert.NoError(t, malloc.CleanUp(func() error { return nil }))
+}
+
+func TestReadStatsDoesntAllocate(t *testing.T) {
+	if arena_c.Race {
+		t.Skip("the race detector allocates")
+	}
+	assert.Zero(t, testing.AllocsPerRun(100, func() { malloc.ReadStats() }))
+}
