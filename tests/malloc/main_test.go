@@ -268,7 +268,7 @@ func goBuild(t *testing.T, flags ...string) string {
 // TestStatic: a static program has the malloc.
 func TestStatic(t *testing.T) {
 	t.Parallel()
-	step.Needs(t, step.Check)
+	step.Needs(t, step.Gate)
 	if arena_c.Race || arena_c.Asan {
 		t.Skip("one build is enough")
 	}

@@ -1,0 +1,130 @@
+//go:build linux && cgo && !race && !asan && !checked
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+// command runs a command with more environment, and returns its output.
+func command(t *testing.T, env []string, name string, args ...string) (string, error) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		step.Lacks(t, name, name)
+	}
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func does(t *testing.T, env []string, name string, args ...string) string {
+	t.Helper()
+	out, err := command(t, env, name, args...)
+	require.NoError(t, err, "%s %v: %s", name, args, out)
+	return out
+}
+
+// TestPreload runs programs without Go over the library that make install builds.
+func TestPreload(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	dir := t.TempDir()
+	path := dir + "/usr/local/lib/libupfront-malloc.so"
+	if step.Now() >= step.Gate {
+		does(t, []string{"MAKEFLAGS="}, "make", "-s", "-C", "../..", "install", "DESTDIR="+dir, "LIB="+dir+"/lib")
+	} else {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		does(t, nil, "cc", strings.Fields("-std=c11 -O2 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fPIC -shared "+
+			"-fvisibility=hidden -DUPFRONT_MALLOC_PRELOAD -I../../arena_c ../../arena/with/malloc/process.c ../../arena_c/heap.c "+
+			"../../arena_c/heap_walk.c -lpthread -o "+path)...)
+	}
+	library := "LD_PRELOAD=" + path
+	work := filepath.Join(dir, "work")
+	does(t, nil, "cc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "testdata/main.c", "-o", work, "-lpthread", "-ldl")
+	heap := []string{library, "UPFRONT_C_HEAP=64MiB"}
+	steps := step.Pick("0", "40000", "3000000")
+	for _, args := range []string{"stress 8 " + steps + " 100000", "model " + steps + " 60000", "edges", "fork 20", "libc", "stats", "misuse right"} {
+		for _, env := range [][]string{heap, {library}, {library, "UPFRONT_C_HEAP=300KiB"}, append(heap, "UPFRONT_C_HEAP_TRIM=10ms")} {
+			out := does(t, env, work, strings.Fields(args)...)
+			assert.Contains(t, out, strings.Fields(args)[0]+": 0\n")
+		}
+	}
+	out, err := command(t, heap, work, "misuse", "double")
+	assert.Error(t, err)
+	assert.Contains(t, out, "upfront: BUG: free of 0x")
+	assert.Contains(t, does(t, []string{library}, work, "fill", "5000"), "Set UPFRONT_C_HEAP=64MiB, or more\n")
+	out = does(t, heap, work, "stats")
+	assert.Contains(t, out, "upfront: C's malloc: size 67108864, used ")
+	assert.Contains(t, out, "<malloc version=\"1\">")
+
+	for env, says := range map[string]string{
+		"UPFRONT_C_HEAP=64X":       "give a size such as 64MiB",
+		"UPFRONT_C_HEAP=0":         "give a size such as 64MiB",
+		"UPFRONT_C_HEAP=-1":        "give a size such as 64MiB",
+		"UPFRONT_C_HEAP=300":       "give a size such as 64MiB",
+		"UPFRONT_C_HEAP=999999GiB": "give a size such as 64MiB",
+		"UPFRONT_C_HEAP_TRIM=1":    "give a time such as 500ms or 1s",
+	} {
+		out, err := command(t, append(heap, env), work, "edges")
+		assert.Error(t, err, env)
+		assert.Equal(t, "upfront: "+env+": "+says+"\n", out)
+	}
+
+	program := filepath.Join(dir, "new")
+	does(t, nil, "c++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "testdata/new.cpp", "-o", program)
+	for _, size := range []string{"4MiB", "64MiB"} {
+		out := does(t, []string{library, "UPFRONT_C_HEAP=" + size}, program)
+		assert.Regexp(t, `^\d+ blocks\n`, out)
+	}
+}
+
+// TestTwice: two copies of the malloc don't link, and the linker names the reason.
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	dir := t.TempDir()
+	for _, copy := range []string{"a", "b"} {
+		does(t, nil, "cc", "-std=c11", "-fPIC", "-c", "-I../../arena_c", "-DUPFRONT_PREFIX="+copy+"_", "../../arena/with/malloc/process.c", "-o", filepath.Join(dir, copy+".o"))
+	}
+	out, err := command(t, nil, "cc", "-shared", filepath.Join(dir, "a.o"), filepath.Join(dir, "b.o"), "-o", filepath.Join(dir, "both"))
+	assert.Error(t, err)
+	assert.Contains(t, out, "upfront_malloc_is_linked_twice_keep_one_major_version")
+	does(t, nil, "cc", "-shared", filepath.Join(dir, "a.o"), "-o", filepath.Join(dir, "one"))
+}
+
+// TestLate: in a library that is loaded late Begin is refused, because the process has another
+// malloc.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Gate)
+	dir := t.TempDir()
+	library, host := filepath.Join(dir, "late.so"), filepath.Join(dir, "host")
+	does(t, nil, "go", "build", "-buildmode=c-shared", "-o", library, "./testdata/late")
+	does(t, nil, "cc", "-std=c11", "testdata/host.c", "-o", host, "-ldl")
+	assert.Contains(t, does(t, nil, host, library), "the process has another malloc: ")
+	assert.Equal(t, "begun\n", does(t, []string{"LD_PRELOAD=" + library}, host, library), "loaded first")
+}
+
+// TestOtherPreloaded: a program's own malloc has precedence over a preloaded one.
+func TestOtherPreloaded(t *testing.T) {
+	step.Needs(t, step.Check)
+	others, _ := filepath.Glob("/usr/lib/*/lib*malloc.so.2")
+	if len(others) == 0 {
+		step.Lacks(t, "another malloc", "libjemalloc2")
+	}
+	for _, other := range others {
+		t.Setenv("LD_PRELOAD", other)
+		ends(t, fmt.Sprintf("-size 64MiB stress 4 %d 100000", 20_000))
+	}
+}
