@@ -32,7 +32,7 @@ func TestMallocCallsNoSystem(t *testing.T) {
 		_, err := fmt.Sscanf(text, "%v %v", &s.base, &s.size)
 		require.NoError(t, err, text)
 		require.Equal(t, uint64(16<<20), s.size)
-		for i, line := range inside { // the arguments that a futex operation doesn't use are leftovers
+		for i, line := range inside { // unused arguments of a futex operation are leftovers
 			if before, rest, ok := strings.Cut(line, "futex("); ok {
 				address, _, _ := strings.Cut(rest, ",")
 				inside[i] = before + "futex(" + address + ")"

@@ -128,3 +128,24 @@ func TestOtherPreloaded(t *testing.T) {
 		ends(t, fmt.Sprintf("-size 64MiB stress 4 %d 100000", 20_000))
 	}
 }
+
+// TestClients runs the tests of the modules that put a library in C into a budget, with C's malloc
+// in a heap.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Gate)
+	for folder, tags := range map[string]string{"arena/with/sqlite": "libsqlite3", "arena/with/lua": "", "scope/with/wazero": ""} {
+		dir, err := filepath.Abs("../../" + folder)
+		require.NoError(t, err)
+		added, overlay := filepath.Join(t.TempDir(), "begin_test.go"), filepath.Join(t.TempDir(), "overlay.json")
+		const library = "github.com/upfront-mem/upfront/"
+		text := fmt.Sprintf("package %s_test\n\nimport (\n\t%q\n\t_ %q\n)\n\nfunc init() {\n"+
+			"\tif err := arena_c.ProcessHeapOf().Begin(arena_c.ProcessPlan{Size: 256 << 20}); err != nil {\n\t\tpanic(err)\n\t}\n}\n",
+			filepath.Base(folder), library+"arena_c", library+"arena/with/malloc")
+		require.NoError(t, os.WriteFile(added, []byte(text), 0o600))
+		list := fmt.Sprintf(`{"Replace": {%q: %q}}`, filepath.Join(dir, "begin_test.go"), added)
+		require.NoError(t, os.WriteFile(overlay, []byte(list), 0o600))
+		out := does(t, []string{"UPFRONT_STEP=check"}, "go", "test", "-C", dir, "-count=1", "-vet=off", "-tags="+tags, "-overlay="+overlay, ".")
+		assert.Regexp(t, `^ok\s`, out)
+	}
+}

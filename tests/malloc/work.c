@@ -348,7 +348,7 @@ int work_short(uint64_t room) {
     void **all = NULL, **one;
     uint64_t seed = room, size;
     int fault;
-    /* halves of what is free, down to the smallest block */
+    /* sizes that halve, down to the smallest block */
     for (size = UINT64_C(1) << 30; size >= 16; size /= 2)
         while ((one = (void **)malloc(size)) != NULL) {
             *one = all;

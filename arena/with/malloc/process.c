@@ -633,10 +633,11 @@ static uint64_t discard(char *from, char *end) {
     return bytes;
 }
 
-/* Discards the free blocks' pages, and returns the bytes. With `stamped`, it discards only in blocks
- * of two pages or more that have a stamp, and stamps the others: they are free since this moment at
- * the latest. A stamp is a word after a free block's links. A block that is allocated and freed
- * again may have its old stamp, and its pages go back sooner. pre: all locks; the fronts are empty */
+/* Discards the free blocks' pages, and returns the bytes. With `stamped`, it discards only in
+ * blocks of two pages or more that have a stamp, and stamps the others: they are free since this
+ * moment at the latest. A stamp is a word after a free block's links. A block that is allocated and
+ * freed again may have its old stamp, and its pages go back sooner. pre: all locks; the fronts are
+ * empty */
 static uint64_t discard_free(int *stamped) {
     const uint64_t mark = UINT64_C(0x7570667265653A21);
     upfront_heap *h = range.heap;
@@ -743,8 +744,8 @@ static int start_trim(void) {
 
 /* Begin. */
 
-/* Reports whether libc allocates here. In a library that was loaded late it has another malloc; then
- * the copy is left to it. */
+/* Reports whether libc allocates here. For a library that was loaded late libc has another malloc;
+ * then the copy is left to it. */
 static int is_ours(void) {
     char *(*volatile copy)(const char *) = strdup; /* no compiler makes it a malloc of ours */
     char *p = copy("");
