@@ -73,6 +73,10 @@ var programs = map[string]func(a args, out io.Writer) (int, error){
 	},
 	"idle":  idle,
 	"short": short,
+	"parks": parks,
+	"split": split,
+	"looks": looks,
+	"moves": moves,
 }
 
 // fill fills the heap with blocks of a size, and frees them: twice, with the same number.
@@ -83,8 +87,12 @@ func fill(a args, out io.Writer) (int, error) {
 		line = C.work_fill(C.uint64_t(a.number(0)), &second)
 	}
 	fmt.Fprintln(out, "blocks", first, second)
+	fmt.Fprintln(out, "caller", fullCaller())
 	return int(line), nil
 }
+
+// workFill returns the address of the function in C.
+func workFill() uintptr { return uintptr(C.work_fill_address()) }
 
 // lend fills the heap without and with its reserve.
 func lend(a args, out io.Writer) (int, error) {
@@ -92,10 +100,10 @@ func lend(a args, out io.Writer) (int, error) {
 	size := C.uint64_t(a.number(0))
 	line := C.work_fill(size, &without)
 	err := malloc.CleanUp(func() error {
-		return malloc.CleanUp(func() error { // loans nest
-			line += C.work_fill(size, &with)
-			return errors.New("of the function")
-		})
+		line += C.work_fill(size, &with)
+		err := malloc.CleanUp(func() error { return errors.New("of the function") }) // loans nest
+		line += C.work_fill(size, &with)
+		return err
 	})
 	line += C.work_fill(size, &after)
 	fmt.Fprintln(out, "blocks", without, with, after, err)
@@ -109,6 +117,58 @@ func short(a args, _ io.Writer) (int, error) {
 			return int(line), fmt.Errorf("with room of %d bytes: line %d", room, int(line))
 		}
 	}
+	return 0, nil
+}
+
+// parks prints the blocks in fronts after frees of many.
+func parks(_ args, out io.Writer) (int, error) {
+	line := C.work_spread(20_000, 64)
+	fmt.Fprintln(out, "parked", parked())
+	return int(line), nil
+}
+
+// split trims after frees of blocks that fronts keep, one in each page.
+func split(_ args, out io.Writer) (int, error) {
+	line := C.work_split(200)
+	fmt.Fprintln(out, "trimmed", malloc.Trim())
+	return int(line), nil
+}
+
+// looks prints the bytes that were trimmed after each look of the thread that trims.
+func looks(_ args, out io.Writer) (int, error) {
+	line := C.work_spread(1000, 10_000)
+	var after [6]uint64
+	for i := range after {
+		look()
+		after[i] = malloc.ReadStats().Trimmed
+		if i == 3 {
+			line += C.work_spread(1000, 10_000)
+		}
+	}
+	fmt.Fprintln(out, "looks", after)
+	return int(line), nil
+}
+
+// moves makes blocks before Open, and changes and frees them after.
+func moves(args, io.Writer) (int, error) {
+	text := strings.Repeat("frog", 300)
+	grows, shrinks, ends := C.CString(text), C.CString(text), C.CString(text)
+	before := malloc.ReadStats().StaticUsed
+	if _, err := open(budget.CHeapPlan{Size: 8 * budget.MiB}); err != nil {
+		return 0, err
+	}
+	grows = (*C.char)(C.realloc(unsafe.Pointer(grows), 5000))
+	shrinks = (*C.char)(C.realloc(unsafe.Pointer(shrinks), 500))
+	C.free(unsafe.Pointer(ends))
+	s := malloc.ReadStats()
+	switch {
+	case C.GoString(grows) != text || C.GoStringN(shrinks, 500) != text[:500]:
+		return 1, errors.New("a block lost its contents")
+	case before-s.StaticUsed < 3*1200 || s.Used < 5500:
+		return 2, fmt.Errorf("%d bytes were static, then %d, and %d used", before, s.StaticUsed, s.Used)
+	}
+	C.free(unsafe.Pointer(grows))
+	C.free(unsafe.Pointer(shrinks))
 	return 0, nil
 }
 
@@ -192,6 +252,15 @@ func (s *size) Set(text string) error {
 	return err
 }
 
+func open(c budget.CHeapPlan) (*budget.Budget, error) {
+	return budget.Open(budget.Plan{
+		Name:    "pond",
+		Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Pages:   budget.Pages{Prefault: budget.Off},
+		CHeap:   c,
+	})
+}
+
 func run(arguments []string, out io.Writer) error {
 	flags := flag.NewFlagSet("malloc", flag.ContinueOnError)
 	var bytes, reserve size
@@ -207,12 +276,7 @@ func run(arguments []string, out io.Writer) error {
 		return fmt.Errorf("there is no program %q", flags.Arg(0))
 	}
 	if bytes != 0 {
-		b, err := budget.Open(budget.Plan{
-			Name:    "pond",
-			Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
-			Pages:   budget.Pages{Prefault: budget.Off},
-			CHeap:   budget.CHeapPlan{Size: uint64(bytes), Reserve: uint64(reserve), Trim: *after, Fronts: *fronts},
-		})
+		b, err := open(budget.CHeapPlan{Size: uint64(bytes), Reserve: uint64(reserve), Trim: *after, Fronts: *fronts})
 		if err != nil {
 			return err
 		}

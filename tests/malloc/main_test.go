@@ -163,6 +163,7 @@ func TestFull(t *testing.T) {
 		n := numbers(t, out, "blocks")
 		assert.Greater(t, n[0], uint64((4<<20)*9/10/(size+32)), out)
 		assert.Equal(t, n[0], n[1], out)
+		assert.Less(t, numbers(t, out, "caller")[0], uint64(300), "after the start of work_fill: %s", out)
 		assert.NotContains(t, out, "upfront:")
 		assert.Equal(t, uint64(2), numbers(t, out, "size")[3], "fulls: %s", out)
 		assertFree(t, out)
@@ -252,6 +253,55 @@ func TestAsan(t *testing.T) {
 		t.Skip("other builds have the package's malloc")
 	}
 	assert.Contains(t, ends(t, "-size 8MiB libc"), "size 0 used 0")
+}
+
+// TestTrimFlushes: Trim merges the blocks in fronts first.
+func TestTrimFlushes(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	n := numbers(t, ends(t, "-size 8MiB split"), "trimmed")
+	if arena_c.Checked {
+		assert.Zero(t, n[0])
+		return
+	}
+	assert.Greater(t, n[0], uint64(700<<10))
+}
+
+// TestTrimWaits: the thread that trims gives back the pages that it saw free before. It goes on
+// after the next free.
+func TestTrimWaits(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	n := numbers(t, ends(t, "-size 64MiB looks"), "looks")
+	if arena_c.Checked {
+		assert.Equal(t, make([]uint64, 6), n)
+		return
+	}
+	assert.Zero(t, n[0])
+	assert.Greater(t, n[1], uint64(9<<20))
+	assert.Equal(t, n[1], n[2])
+	assert.Equal(t, n[1], n[3])
+	assert.Greater(t, n[5], n[1]+9<<20)
+}
+
+// TestFrontsAreBounded: of many freed blocks a front keeps 256 at most.
+func TestFrontsAreBounded(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	n := numbers(t, ends(t, "-size 64MiB -fronts 1 parks"), "parked")
+	if arena_c.Checked {
+		assert.Zero(t, n[0], "freed blocks are checked in the heap")
+		return
+	}
+	assert.LessOrEqual(t, n[0], uint64(256))
+	assert.Greater(t, n[0], uint64(100))
+}
+
+// TestStaticBlocksMove: blocks from before Open keep their contents, and leave the static heap.
+func TestStaticBlocksMove(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	ends(t, "moves")
 }
 
 // goBuild builds this program with more flags.

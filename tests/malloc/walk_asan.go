@@ -5,4 +5,10 @@ package main
 // walk returns 0: the process has AddressSanitizer's malloc.
 func walk() int { return 0 }
 
+func fullCaller() uintptr { return 0 }
+
+func parked() uint64 { return 0 }
+
+func look() {}
+
 func heap() (base uintptr, size uint64) { return 0, 0 }

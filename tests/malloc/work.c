@@ -344,6 +344,25 @@ int work_fill(uint64_t size, uint64_t *blocks) {
     return 0;
 }
 
+int work_split(uint64_t pairs) {
+    void *small[1024], *large[1024];
+    uint64_t i;
+    WANT(pairs <= 1024);
+    for (i = 0; i < pairs; i++) {
+        small[i] = malloc(1000);
+        large[i] = malloc(3040);
+        WANT(small[i] != NULL && large[i] != NULL);
+        memset(large[i], 1, 3040);
+    }
+    for (i = 0; i < pairs; i++) {
+        free(small[i]);
+        free(large[i]);
+    }
+    return 0;
+}
+
+uintptr_t work_fill_address(void) { return (uintptr_t)work_fill; }
+
 int work_short(uint64_t room) {
     void **all = NULL, **one;
     uint64_t seed = room, size;

@@ -21,6 +21,13 @@ int work_fork(int children);
 /* Allocates blocks of `size` bytes until NULL, and frees all. Sets *blocks. */
 int work_fill(uint64_t size, uint64_t *blocks);
 
+/* Makes pairs of a block that a front may have and one that it may not, of a page together, and
+ * frees both kinds. */
+int work_split(uint64_t pairs);
+
+/* Returns the address of work_fill. */
+uintptr_t work_fill_address(void);
+
 /* Allocates `blocks` blocks of `size` bytes, fills them, frees them, and starts as many threads. */
 int work_spread(uint64_t blocks, uint64_t size);
 

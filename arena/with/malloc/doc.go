@@ -31,7 +31,7 @@
 //
 // Most C code reports NULL as an error of its own. Go's runtime doesn't: C.malloc, C.CString and a
 // new thread end the process when there is no memory for them. Plan for the threads,
-// some 600 bytes each. [CleanUp] lends the plan's reserve to a function that frees memory after a
+// some 400 bytes each. [CleanUp] lends the plan's reserve to a function that frees memory after a
 // full.
 //
 // # Misuse

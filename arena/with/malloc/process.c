@@ -165,8 +165,9 @@ static inline uint64_t offset_of(const place *h, const void *p) { return upfront
 
 static inline int has(const place *h, const void *p) { return upfront_distance(p, h->base) < h->size; }
 
+/* The words of the range are valid once it is current. */
 static place *place_of(const void *p) {
-    if (has(&range, p))
+    if (place_now() == &range && has(&range, p))
         return &range;
     return has(&boot, p) && boot.heap != NULL ? &boot : NULL;
 }
@@ -687,12 +688,12 @@ EXPORT int malloc_trim(size_t keep) {
     return upfront_malloc_trim() != 0;
 }
 
-/* One look of the thread that trims. It does nothing if no block was freed since the last look,
- * and that look left no stamp. */
-static void tick(void) {
+void upfront_malloc_look(void) {
     static uint64_t seen;
     static int stamped = 1;
     uint64_t i;
+    if (!can_trim())
+        return;
     lock_all();
     for (i = 0; i < front_count; i++)
         stamped |= fronts[i].parked != 0;
@@ -710,7 +711,7 @@ static void *trim_thread(void *unused) {
     (void)unused;
     for (;;) {
         nanosleep(&wait, NULL);
-        tick();
+        upfront_malloc_look();
     }
     return NULL;
 }
@@ -853,6 +854,7 @@ void upfront_malloc_count(upfront_malloc_counts *out) {
         for (i = 0; i < front_count; i++) {
             out->used -= fronts[i].bytes;
             out->live -= fronts[i].parked;
+            out->parked += fronts[i].parked;
         }
     }
     out->fulls = fulls;

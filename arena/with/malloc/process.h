@@ -36,7 +36,7 @@ typedef struct upfront_malloc_plan {
 
 typedef struct upfront_malloc_counts {
     uint64_t size, used, peak, reserve, live, fulls, full_size, full_caller;
-    uint64_t boot, boot_used, trimmed;
+    uint64_t boot, boot_used, trimmed, parked;
     const void *base; /* of the range; null before it */
 } upfront_malloc_counts;
 
@@ -60,6 +60,10 @@ void upfront_malloc_count(upfront_malloc_counts *out);
 /* Frees the fronts' blocks into the heap, and discards the whole pages of its free blocks. Returns
  * the bytes of those that were resident. */
 uint64_t upfront_malloc_trim(void);
+
+/* One look of the thread that trims: gives back the pages that were free at the last look, too. It
+ * does nothing if no block was freed since a look that found no newly free pages. */
+void upfront_malloc_look(void);
 
 /* Lends the reserve to all threads (more = 1), or ends one such loan (-1). */
 void upfront_malloc_lend(int more);
