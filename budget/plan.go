@@ -47,11 +47,11 @@ type Plan struct {
 	OnError func(error)
 	// OnWarn gets each [Warning], before the part is full: to log it, to evict, to admit no more.
 	// The goroutine that uses the part calls it, in the call that found the crossing: an Open, Temp
-	// or Close of a scope, a Do, a constructor that fails, or a Load, Rewind or Release. Owners of
-	// slots may call it at the same time. OnWarn must not use the part's memory: no allocation in
-	// it, no scope, no load. It may call [Budget.Published]. If it panics, the call that found the
-	// crossing panics; a Load is then undone. OnWarn may be nil: reports count warnings all the
-	// same.
+	// or Close of a scope, a Do, a constructor that fails, a Load, Rewind or Release, or for C's
+	// heap also NextFrame. Owners of slots may call it at the same time. OnWarn must not use the
+	// part's memory: no allocation in it, no scope, no load. It may call [Budget.Published]. If it
+	// panics, the call that found the crossing panics; a Load into the part is then undone. OnWarn
+	// may be nil: reports count warnings all the same.
 	OnWarn func(Warning)
 }
 

@@ -216,7 +216,7 @@ func TestWarningsOfFailedLoads(t *testing.T) {
 	assert.Equal(t, 2, count, "a full isn't a warning")
 }
 
-// A report counts the crossing that it finds, and the next scope reports it. Inside OnWarn the
+// A report counts the crossing that it finds; OnWarn gets it with the next scope. Inside OnWarn the
 // region is still the load's; published figures can be read.
 func TestOnWarnDuringTheLoad(t *testing.T) {
 	var b *budget.Budget
