@@ -111,8 +111,8 @@ type cWatch struct {
 // once. Cost: a comparison, and with a share a call into C that takes the locks of C's malloc.
 func (b *Budget) warnOfC() {
 	if w := &b.cWatch; w.Share != 0 {
-		c := arena_c.ProcessHeapOf().Counts()
 		w.mu.Lock()
+		c := arena_c.ProcessHeapOf().Counts()
 		used := w.Crossed(c.Used, c.Peak, c.Size)
 		if used != 0 {
 			w.count, w.last = w.count+1, used
