@@ -88,6 +88,7 @@ func gateParts(t targets) []part {
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(gate)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(gate)},
+		part{"group", "processes in memory cgroups, each with the sum of its plan and a constant", group(gate)},
 		part{"growth", "frogpond's memory, compared with the record", growth},
 		part{"pages", "the pages of a running frogpond in Chromium", pages},
 		part{"fuzz", "each fuzz target for 2,000 executions", func(p *prover) error { return p.fuzz("2000x", "") }},
@@ -134,6 +135,11 @@ func clients(env []string) func(p *prover) error {
 	return func(p *prover) error {
 		return p.do(goCommand("", "run", "./tests/clients", "-out", "build/clients.json").with(env...))
 	}
+}
+
+// group compiles SQLite, once.
+func group(env []string) func(p *prover) error {
+	return func(p *prover) error { return p.goTest("tests/group", env, false, limit, vetted, "./...") }
 }
 
 // counts compares the counts of tests/bench with the recorded counts, and runs the tests of

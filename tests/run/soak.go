@@ -37,6 +37,7 @@ func soakParts(t targets) []part {
 			return p.fuzz("10m", "Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read|Replay|Packets|Views|Client|Save|Record|Scores)")
 		}},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow: all tests, in three builds", soakClients},
+		part{"group", "processes of 1,000 plans in memory cgroups", group([]string{"UPFRONT_STEP=soak"})},
 		part{"fleet", "servers of a plan, placed by Kubernetes' scheduler", kubernetes},
 	)
 }

@@ -1,0 +1,23 @@
+module github.com/upfront-mem/upfront/tests/group
+
+go 1.26.0
+
+replace (
+	github.com/upfront-mem/upfront => ../..
+	github.com/upfront-mem/upfront/arena/with/sqlite => ../../arena/with/sqlite
+	github.com/upfront-mem/upfront/scope/with/wazero => ../../scope/with/wazero
+)
+
+require (
+	github.com/mattn/go-sqlite3 v1.14.53
+	github.com/stretchr/testify v1.12.1
+	github.com/tetratelabs/wazero v1.12.0
+	github.com/upfront-mem/upfront v0.0.0
+	github.com/upfront-mem/upfront/arena/with/sqlite v0.0.0
+	github.com/upfront-mem/upfront/scope/with/wazero v0.0.0
+)
+
+require (
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
