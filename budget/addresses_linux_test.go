@@ -45,7 +45,7 @@ func TestOpenUnderALimitOfAddresses(t *testing.T) {
 	for _, processors := range step.Pick([]int{2}, []int{1, 2, 8}, []int{1, 2, 4, 8, 16}) {
 		for _, part := range []string{partUnchecked, partNone, partSize, partRest} {
 			bare, refused, died, works := 0, 0, 0, 0
-			for limit := 60; limit <= 160 || works == 0; limit += step.Pick(20, 10, 2) {
+			for limit := 60; limit <= 160 || works == 0; limit += step.Pick(20, 20, 2) {
 				require.Less(t, limit, 1000, "%s never works", part)
 				if out, err := inLimit(limit, processors, partBare); err != nil || !strings.Contains(out, "works") {
 					bare = limit
