@@ -196,6 +196,23 @@ func (h Heap) Flush() {
 	h.tell("Heap.Flush", was)
 }
 
+// Trim returns the whole pages inside free blocks to the system, parked blocks included, and
+// returns the bytes of those that were present. The next use of such a page is a page fault; the
+// heap's counts and its bound stay the same. One goroutine at a time: see [Shared.Trim].
+//
+// Pages go back only from a heap in a budget of Open. A heap on NewBlock, in a block of OpenIn, in
+// a race build or in a checked build keeps its pages, and Trim returns 0. If pages.lock or a
+// required pages.prefault of the plan holds the pages, Trim returns an error that names the key. A
+// second Free of a block that was trimmed is then an error of a misaligned address. In a state
+// (budget/save) Trim changes the free bytes, and so the hash. Cost: two system calls for each run
+// of pages, O(free blocks of a page or more).
+func (h Heap) Trim() (bytes uint64, err error) {
+	was := seen(h.its())
+	bytes, err = h.header.TrimRoom()
+	h.tell("Heap.Trim", was)
+	return bytes, err
+}
+
 // HeapStats counts the blocks and bytes of a Heap. Used includes the headers of blocks; Free
 // includes parked blocks.
 type HeapStats struct {

@@ -97,6 +97,16 @@ func (s Shared) Locked(fn func()) {
 	fn()
 }
 
+// Trim is [Heap.Trim] with the lock held: all other callers wait, C's threads too. A Shared of a
+// Buddy keeps its pages and returns 0.
+func (s Shared) Trim() (bytes uint64, err error) {
+	if s.its().Smallest() != 0 {
+		return 0, nil
+	}
+	s.Locked(func() { bytes, err = Heap{(*arena_c.Heap)(s.header.Arena())}.Trim() })
+	return bytes, err
+}
+
 // CFunctions holds C functions, and the context that they take as their first argument, for a
 // library on any thread. The functions keep the contracts of C's malloc and its family;
 // arena_c/callbacks.h has the details. A package with cgo passes the fields to its C code as void

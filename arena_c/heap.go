@@ -44,7 +44,10 @@ package arena_c
 // #cgo nocallback upfront_heap_walk
 import "C"
 
-import "unsafe"
+import (
+	"os"
+	"unsafe"
+)
 
 // Heap is the header of a heap: heap.h.
 type Heap struct {
@@ -209,6 +212,29 @@ func (h *Heap) Largest() uint64 {
 func (h *Heap) NextRun(page, at uint64) (run unsafe.Pointer, size, next uint64) {
 	r := crossed(reads(&h.Used), C.upfront_heap_run_after(h.c(), C.uint64_t(page), C.uint64_t(at)))
 	return r.run, uint64(r.size), uint64(r.at)
+}
+
+// Trim flushes the heap and passes each run of whole pages in its free blocks to discard, which
+// makes them zero. It returns the sum of discard's bytes, and ends at an error.
+func (h *Heap) Trim(discard func(p unsafe.Pointer, size uint64) (uint64, error)) (bytes uint64, err error) {
+	h.Flush()
+	page := uint64(os.Getpagesize())
+	for run, size, at := h.NextRun(page, 0); size != 0; run, size, at = h.NextRun(page, at) {
+		n, err := discard(run, size)
+		if bytes += n; err != nil {
+			return bytes, err
+		}
+	}
+	return bytes, nil
+}
+
+// TrimRoom is Trim with the Discard of the owner of the heap's bytes; a heap without an owner keeps
+// its pages, and so does each heap of a checked build.
+func (h *Heap) TrimRoom() (bytes uint64, err error) {
+	if owner := ownerOf(unsafe.Pointer(h)); owner != nil && !Checked {
+		return h.Trim(owner.Discard)
+	}
+	return 0, nil
 }
 
 // Walk is upfront_heap_walk.

@@ -73,6 +73,9 @@ type RoomOwner interface {
 	Made(b RoomBlock)
 	// Says records the program's word about the arena with that header.
 	Says(kind RoomKind, header unsafe.Pointer, word RoomWord)
+	// Discard makes whole pages zero and returns them to the system. It returns the bytes of those
+	// that were present; 0 if no page of the owner goes back.
+	Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error)
 }
 
 // RoomWord is a program's statement about an arena that it made.
@@ -89,11 +92,17 @@ const (
 
 // SayOfRoom passes a word to the owner of an arena's bytes, if it has one. Cost: that of RoomOf.
 func SayOfRoom(kind RoomKind, header unsafe.Pointer, word RoomWord) {
-	if find := roomOwners.Load(); find != nil {
-		if owner := (*find)(header); owner != nil {
-			owner.Says(kind, header, word)
-		}
+	if owner := ownerOf(header); owner != nil {
+		owner.Says(kind, header, word)
 	}
+}
+
+// ownerOf returns the owner of the bytes at p, or nil.
+func ownerOf(p unsafe.Pointer) RoomOwner {
+	if find := roomOwners.Load(); find != nil {
+		return (*find)(p)
+	}
+	return nil
 }
 
 // roomOwners finds the owner of a block, or nil. It is nil itself while no budget is open.

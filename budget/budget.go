@@ -44,6 +44,7 @@ type Budget struct {
 	cWatch    cWatch // compares it with its share
 	cycles    uint64 // collections until the end of Open
 	published published
+	resident  atomic.Uint64 // bytes present when last measured
 
 	mu      sync.Mutex // guards the fields below, and the plan's regions and size, and cost
 	errors  []string

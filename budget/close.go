@@ -15,7 +15,7 @@ import (
 // fails, and changes nothing, during a load, from a finalizer, and while a worker pins a region:
 // end the workers first. A second Close returns ErrClosed.
 func (b *Budget) Close() (err error) {
-	l, err := b.begin(Region{}, "Close")
+	l, err := b.begin(Region{}, "Close", b.along(nil))
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (r Region) empty(ctx context.Context, what string, releases bool) error {
 		return fmt.Errorf("budget %q: BUG: Release of region %s, which has no slots; Rewind it", r.b.plan.Name, r.name)
 	}
 	defer traced(ctx, what, r.region)()
-	l, err := r.b.enter(ctx, r, what)
+	l, err := r.b.enter(ctx, r, what, r.b.along(r.region))
 	if err != nil {
 		return err
 	}
@@ -109,12 +109,12 @@ func (r Region) empty(ctx context.Context, what string, releases bool) error {
 	return errors.Join(l.emptyAll(false)...)
 }
 
-// load is one running call of Load, Rewind, Release, Reconfigure or Close. Two may run at once if
-// they share no region, or if one is inside the other's fn, on regions above. At most one at a time
-// begins at a region, so each region holds one load and reuses it.
+// load is one running call of Load, Rewind, Release, Trim, Reconfigure or Close. Two may run at
+// once if they share no region, or if one is inside the other's fn, on regions above. At most one
+// at a time begins at a region, so each region holds one load and reuses it.
 type load struct {
 	what     string  // "Load"
-	of       *region // the lowest region it touches; nil for Close and Reconfigure
+	of       *region // the lowest region it touches; nil for a call on the budget
 	site     arena_c.Site
 	along    reach         // the regions it touches
 	shut     reach         // the part of along that it closes to workers
@@ -157,7 +157,7 @@ func (a reach) each(yield func(i int, r *region) bool) {
 
 func (r Region) load(ctx context.Context, fn func(scope.Scope) error) (word uint64, err error) {
 	defer traced(ctx, "Load", r.its())()
-	l, err := r.b.enter(ctx, r, "Load")
+	l, err := r.b.enter(ctx, r, "Load", r.b.along(r.region))
 	if err != nil {
 		return 0, err
 	}
@@ -216,10 +216,10 @@ func (r *region) outlives(value unsafe.Pointer, size uint64) error {
 		"allocate it in the load's scope", r.b.plan.Name, r.name)
 }
 
-// begin starts a load and returns it, or an error if it may not start. Close and Reconfigure, which
-// touch all regions, pass the zero Region.
-func (b *Budget) begin(r Region, what string) (*load, error) {
-	made := load{what: what, of: r.region, along: b.along(r.region)}
+// begin starts a load of the regions along and returns it, or an error if it may not start. Close,
+// Reconfigure and Budget.Trim, which begin at no region, pass the zero Region.
+func (b *Budget) begin(r Region, what string, along reach) (*load, error) {
+	made := load{what: what, of: r.region, along: along}
 	made.site.Note()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -314,11 +314,11 @@ func (b *Budget) outer(r Region) (outer *load, refused string) {
 }
 
 // enter begins a load, shuts its regions to workers, and waits until no worker pins one.
-func (b *Budget) enter(ctx context.Context, r Region, what string) (*load, error) {
+func (b *Budget) enter(ctx context.Context, r Region, what string, along reach) (*load, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("budget %q: %s of region %s: %w", b.plan.Name, what, r.name, err)
 	}
-	l, err := b.begin(r, what)
+	l, err := b.begin(r, what, along)
 	if err != nil || l.outer != nil { // the outermost load keeps workers out
 		return l, err
 	}

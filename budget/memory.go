@@ -36,7 +36,6 @@ type grant struct {
 	parts      []platform.PageRun    // pages of arenas and tables; none: all of memory
 	prefaulted bool
 	locked     bool
-	resident   uint64   // bytes present at the end of Open, if that can be measured
 	guarded    bool     // guards are in force: all, or some that couldn't be undone
 	refused    []string // a line each: key and reason
 }

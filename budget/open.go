@@ -3,7 +3,6 @@ package budget
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
@@ -81,9 +80,8 @@ func (b *Budget) layOut(l layout, from func(Plan, layout) (grant, error)) (err e
 	}
 	b.published.begin(b.stacks, len(b.regions), len(b.frame))
 	b.track(b.regions)
-	if missing, ok := b.memory.Missing(); ok {
-		b.resident = b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
-	}
+	b.trimKeys()
+	b.measure()
 	if err := b.openCHeap(); err != nil {
 		return errors.Join(err, b.drop())
 	}
@@ -135,7 +133,7 @@ func (b *Budget) makeStack(name string, part sizedPart, index, base int, start f
 	limits := part.own.or(b.plan.Limits)
 	st := &scope.Stack{Budget: b.plan.Name, Arena: name, Part: part.part, Index: index, Kind: part.of, Key: part.key, TableKeys: part.keys,
 		Owned: limits.Owned, Names: limits.Labels,
-		Base: base, From: b.memory.Base(), Size: b.Size()}
+		Base: base, From: b.memory.Base(), Size: b.Size(), Pages: (*budgetPages)(b)}
 	start(st, b.table.Row(uint64(len(b.stacks))))
 	b.stacks = append(b.stacks, st)
 	return st
@@ -143,7 +141,9 @@ func (b *Budget) makeStack(name string, part sizedPart, index, base int, start f
 
 func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
 	planned := b.plan.Regions[level]
-	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, track: planned.Track, stack: st}
+	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, track: planned.Track,
+		trims: planned.Trim == TrimEmpty, trimmed: true, stack: st}
+	st.Pages = (*regionPages)(r)
 	r.siblingsEnd = r.index - slot + max(planned.Slots, 1)
 	b.regions = append(b.regions, r)
 	if planned.Slots == 0 {

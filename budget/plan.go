@@ -84,7 +84,9 @@ type RegionPlan struct {
 	// takes plain data alone.
 	State bool
 	Track bool // the system reports written pages to package save
-	// Trim says when free pages go back to the system by themselves; "": never ([Region.Trim]).
+	// Trim says when free pages go back to the system by themselves; "": never ([Region.Trim]). A
+	// trim that never could is a fault (pages.prefault or pages.lock is required), or a line of
+	// Report.NotGranted.
 	Trim TrimWhen
 	// Warn is the share of the region or of each slot that makes a [Warning]; 0: none. Each slot
 	// warns for itself. The frame and scratch have no warnings.
@@ -106,7 +108,7 @@ type TrimWhen string
 // The moments.
 const (
 	TrimNever TrimWhen = ""      // only in a call of Trim
-	TrimEmpty TrimWhen = "empty" // when a Rewind, Release or Load empties the region
+	TrimEmpty TrimWhen = "empty" // when a Rewind, Release or Load empties a loaded region
 )
 
 // Percent is a share of a size, 1 to 99; 0 is none. In JSON it is "80%".
@@ -170,9 +172,10 @@ type Limits struct {
 // takes 64 MiB even if a run uses 20, perhaps twice as much as the same program takes of a
 // garbage-collected heap. In return a frame has no page faults (0.1 to 1 µs each, more under load),
 // and a machine without the memory fails at Open, not later. Without it a page becomes resident at
-// its first use and stays so until Close; rewinding frees no pages. Open may then succeed, and a
-// later write may end the process: the OOM killer. Servers and consoles want Prefault, tools don't.
-// [Plan.Cost] returns the cost in advance; Report.Resident is the real cost.
+// its first use and stays so until Close; rewinding frees no pages, but [Budget.Trim] does. Open
+// may then succeed, and a later write may end the process: the OOM killer. Servers and consoles
+// want Prefault, tools don't. [Plan.Cost] returns the cost in advance; Report.Resident is the cost
+// when it was last measured.
 type Pages struct {
 	// Prefault makes every page of arenas and tables present before Open returns; default: wished.
 	Prefault Demand

@@ -71,6 +71,7 @@ func (p Plan) faults() planFaults {
 	f.name("name", p.Name)
 	f.whole(p)
 	f.regions(p.Regions)
+	f.trims(p)
 	f.siblings("frame.buffers", p.Frame.Buffers, planBuffersMin, planBuffersMax, frameSizeKey, p.Frame.Size)
 	f.siblings("scratch.workers", p.Scratch.Workers, 1, planWorkersMax, scratchSizeKey, p.Scratch.Size)
 	if each := p.Scratch.Each; each < 0 || each > planEachMax {
@@ -161,6 +162,18 @@ func (f *planFaults) whole(p Plan) {
 		f.add("base", "%s; addresses end at %s", addressText(p.Base), addressText(planBaseEnd))
 	case p.Base == 0 && p.Pages.Base.asks():
 		f.add("base", "0, but pages.base is %s; give both or neither", p.Pages.Base)
+	}
+}
+
+// trims refuses trims that could never give a page back.
+func (f *planFaults) trims(p Plan) {
+	for i, r := range p.Regions {
+		for _, page := range []keyed[Demand]{{"prefault", p.Pages.Prefault}, {"lock", p.Pages.Lock}} {
+			if r.Trim == TrimEmpty && page.value == Required {
+				f.add(fmt.Sprintf("regions[%d].trim", i), `"empty", but pages.%s is "required", which keeps every page present; `+
+					`give "off" there, or no trim`, page.key)
+			}
+		}
 	}
 }
 

@@ -9,8 +9,12 @@ import (
 // Report returns the figures of this moment, or after Close the last ones. It reads the arenas
 // themselves, so it belongs to the goroutine that drives the program, while no worker uses a region
 // or numbered scratch. Any other goroutine uses [Budget.Published]. Scratch of leases has the
-// figures of its last Release. Cost: O(arenas).
+// figures of its last Release. Cost: O(arenas), and that of [Budget.Missing] for the resident
+// bytes.
 func (b *Budget) Report() Report {
+	if !b.closed.Load() {
+		b.measure()
+	}
 	return b.report(b.isOurs)
 }
 
@@ -37,7 +41,7 @@ func (b *Budget) report(now func(arena int) bool) Report {
 	if b.closed.Load() {
 		return b.last.clone()
 	}
-	r := Report{Name: b.plan.Name, Size: b.Size(), Reserved: b.memory.Addresses(), Committed: b.committed(), Resident: b.resident,
+	r := Report{Name: b.plan.Name, Size: b.Size(), Reserved: b.memory.Addresses(), Committed: b.committed(), Resident: b.resident.Load(),
 		Prefaulted: b.prefaulted, NotGranted: slices.Concat(b.refused, b.untracked()), GoHeap: b.goHeap(), CHeap: b.cHeapReport()}
 	p := &b.published
 	for i := range p.list {

@@ -33,7 +33,7 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	if err := b.onlySizesDiffer(plan); err != nil {
 		return err
 	}
-	l, err := b.begin(Region{}, "Reconfigure")
+	l, err := b.begin(Region{}, "Reconfigure", b.along(nil))
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,9 @@ type region struct {
 	tracker *platform.Tracker // nil where pages are compared instead
 	// why tracker is nil if the plan has Track; guarded by b.mu
 	untracked string
+	trims     bool // "trim": "empty"
+	trimmed   bool // since the last load; at first no page was used by a load
+	zero      bool // trimmed, and all its bytes are zero
 	stack     *scope.Stack
 	word      atomic.Uint64 // the phase and the count of its changes: see step
 	owner     atomic.Uint64 // see ownerShut
@@ -91,9 +94,10 @@ func (r *region) step(to phase, from ...phase) (word uint64) {
 // open begins the load: it opens the scope for fn.
 func (r *region) open() scope.Scope {
 	r.step(loading, empty)
-	if r.state {
+	if r.state && !r.zero {
 		r.stack.Clear()
 	}
+	r.trimmed, r.zero = false, false
 	return r.stack.Open(r.name)
 }
 
@@ -209,6 +213,9 @@ func (l *load) emptyAll(failed bool) (errs []error) {
 		r := l.along.at(i)
 		if err := r.rewind(l, failed); err != nil {
 			errs = append(errs, err)
+		}
+		if l.of != nil { // else the whole memory is about to go back
+			r.trimEmptied()
 		}
 		if i > 0 || !failed {
 			r.stack.ResetPeak(false)

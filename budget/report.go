@@ -59,8 +59,8 @@ type Report struct {
 	Reserved uint64 `json:"reserved"`
 	// Committed is the part of Size that may be read and written: all but the guards in force.
 	Committed uint64 `json:"committed"`
-	// Resident is the part of Size that was present when Open returned. Pages that are used later
-	// come on top, up to the resident bytes in Cost.
+	// Resident is the part of Size that was present when last measured: by Open, [Budget.Report] or
+	// [Budget.Trim]. Pages that are used later come on top, up to the resident bytes in Cost.
 	Resident uint64 `json:"resident"`
 	// Cost is the most that the plan takes ([Plan.Cost]).
 	Cost Cost `json:"cost"`

@@ -517,7 +517,7 @@ func TestReportFoldsSiblings(t *testing.T) {
 	}
 	text := strings.ReplaceAll(r.String(), " in 3 objects", "") // from checked builds
 	assert.Equal(t, `budget many: 0KiB
-  memory: 0KiB reserved, 0KiB committed, 0KiB resident at Open
+  memory: 0KiB reserved, 0KiB committed, 0KiB resident
   room                     [................................] used       0KiB  peak       0KiB  of       0KiB
   hall                     [................................] used       0KiB  peak       0KiB  of       0KiB
   match 0 and 2047 like it [................................] used       0KiB  peak       0KiB  of    1024KiB

@@ -39,7 +39,7 @@ func (r Report) String() string {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "budget %s: %s\n", r.Name, SizeText(r.Size))
-	fmt.Fprintf(&out, "  memory: %s reserved, %s committed, %s resident at Open\n", SizeText(r.Reserved), SizeText(r.Committed),
+	fmt.Fprintf(&out, "  memory: %s reserved, %s committed, %s resident\n", SizeText(r.Reserved), SizeText(r.Committed),
 		SizeText(r.Resident))
 	if r.Cost != (Cost{}) { // zero in a report of an earlier version
 		fmt.Fprintf(&out, "  cost: %s\n", r.Cost)

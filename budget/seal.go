@@ -10,10 +10,10 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Seal ends set-up: the budget makes no more requests to the system for memory until Close. So
-// Reconfigure fails from now on if it would move guards, or lock pages that were edges. After
-// SealStrict, Seal ends the strict mode: a program can be strict in its frames and merely sealed
-// while it changes levels.
+// Seal ends set-up: the budget makes no more requests to the system for memory until Close, except
+// where the program asks: in a Trim, and where the plan has "trim". So Reconfigure fails from now
+// on if it would move guards, or lock pages that were edges. After SealStrict, Seal ends the strict
+// mode: a program can be strict in its frames and merely sealed while it changes levels.
 //
 // Seal fails after Close. It belongs to the goroutine that drives the program.
 func (b *Budget) Seal() error { return b.seal("Seal", false) }
@@ -27,10 +27,10 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 //
 //   - The runtime's own.
 //   - Those inside calls that a frame makes rarely, a loader and its calls included: Load, Rewind,
-//     Release, Acquire, Reconfigure, Report, Published, Inside, Walk, Missing, NoHeap, the Open and
-//     Close of another budget, [Timeline.Read], the files and Ring.Diff of package save, and
-//     package record. Allocations before or after these calls count. So do an escaping closure for
-//     Load, and work on the result of Published.
+//     Release, Acquire, Trim, Reconfigure, Report, Published, Inside, Walk, Missing, NoHeap, the
+//     Open and Close of another budget, [Timeline.Read], the files and Ring.Diff of package save,
+//     and package record. Allocations before or after these calls count. So do an escaping closure
+//     for Load, and work on the result of Published.
 //   - If a Load, Rewind or Release runs between two NextFrames: those of other goroutines, which
 //     may work for a loader, and those more than 32 calls deep. If owners load slots all the time,
 //     look for garbage in a test with fewer loads.

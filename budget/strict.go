@@ -156,6 +156,8 @@ var rare = map[string]bool{
 	here + "Region.Inside":              true,
 	here + "(*Budget).Walk":             true,
 	here + "(*Budget).Missing":          true,
+	here + "(*Budget).Trim":             true,
+	here + "Region.Trim":                true,
 	here + "(*Budget).NoHeap":           true,
 	here + "(*Timeline).Read":           true,
 	here + "(*leftOpen).add":            true, // of leaks at NextFrame

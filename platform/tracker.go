@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -15,6 +16,7 @@ type Tracker struct {
 	size   uint64
 	next   uint64 // the offset where the scan goes on
 	closed bool
+	all    atomic.Bool // see MarkAll
 	runs   [runsMost]PageRun
 }
 
@@ -70,8 +72,7 @@ func Track(start unsafe.Pointer, size uint64) (*Tracker, error) {
 //
 // Writes of the system count too: a read of a file into the range, and pages that Prefault, Lock,
 // or Unprotect of locked pages makes present. A swapped page counts as written. A page that
-// [Reservation.Discard] or madvise emptied isn't reported before its next use: its owner has to
-// remember it.
+// [Reservation.Discard] or madvise emptied isn't reported before its next use ([Tracker.MarkAll]).
 //
 // Dirty is one system call and allocates nothing. It costs about 0.7 µs for a MiB of small pages,
 // and 0.1 µs for a run. It fails if a part of the range was mapped again, as by Release: the writes
@@ -88,11 +89,22 @@ func (t *Tracker) round(anew bool) (runs []PageRun, more bool, err error) {
 	if t.closed {
 		return nil, false, errors.New("platform: BUG: dirty pages of a tracker already closed")
 	}
-	if runs, more, err = t.scan(anew); err != nil {
+	all := t.next == 0 && t.all.Swap(false)
+	if runs, more, err = t.scan(anew); all {
+		for ; more && err == nil; _, more, err = t.scan(anew) {
+		}
+		t.runs[0] = PageRun{0, t.size}
+		runs = t.runs[:1]
+	}
+	if err != nil {
 		return nil, false, fmt.Errorf("platform: dirty pages of %d bytes: %w", t.size, err)
 	}
 	return runs, more, nil
 }
+
+// MarkAll makes the next round report the whole range as written, for bytes that changed without a
+// write: [Reservation.Discard]. Any goroutine may call it.
+func (t *Tracker) MarkAll() { t.all.Store(true) }
 
 func (t *Tracker) scan(anew bool) (runs []PageRun, more bool, err error) {
 	n, next, err := t.watch.scan(&t.runs, t.next, t.size, anew)

@@ -342,3 +342,38 @@ func TestDirtyOfAbsentPages(t *testing.T) {
 	b[9*page]++
 	exactly(t, k, r.Size(), 9)
 }
+
+// TestMarkAll: the next round reports the whole range, and watches it again.
+func TestMarkAll(t *testing.T) {
+	const pages = 4 * 512
+	page := os.Getpagesize()
+	r := present(t, pages)
+	b := contents(r)
+	k := track(t, r.Base(), r.Size())
+	exactly(t, k, r.Size())
+	k.MarkAll()
+	b[5*page]++
+	found, calls := dirty(t, k, r.Size())
+	assert.Len(t, found, pages)
+	assert.Equal(t, 1, calls)
+	exactly(t, k, r.Size())
+
+	for i := range pages / 2 { // more than one call reports
+		b[2*i*page]++
+	}
+	_, more, err := k.Dirty()
+	require.NoError(t, err)
+	require.True(t, more)
+	k.MarkAll() // in the middle of a round: the next one
+	found, _ = dirty(t, k, r.Size())
+	assert.Less(t, len(found), pages)
+	b[7*page]++
+	found, _ = round(t, k.Peek, r.Size())
+	assert.Len(t, found, pages)
+	exactly(t, k, r.Size(), 7)
+
+	require.NoError(t, r.Discard(0, r.Size()))
+	k.MarkAll()
+	found, _ = dirty(t, k, r.Size())
+	assert.Len(t, found, pages)
+}

@@ -173,7 +173,8 @@ func (o *roomOwner) Made(b arena_c.RoomBlock) {
 	}
 	switch b.Kind {
 	case arena_c.RoomEnds, arena_c.RoomStack, arena_c.RoomFrame: // kinds without blocks to free
-		if !r.watched {
+		// TrimHeaps leaves out a heap on their bytes; frames and scratch have no TrimHeaps
+		if !r.watched && st.row.Kind != arena_c.KindRegion {
 			return
 		}
 	}

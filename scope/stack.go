@@ -27,6 +27,8 @@ type Stack struct {
 	From   unsafe.Pointer // the budget's first byte
 	Size   uint64         // of the budget, in bytes
 
+	Pages Pages // of the arena
+
 	Siblings []*Stack // of a scratch arena: all arenas of its worker, in order; they share one list
 
 	h      *arena_c.Scopes

@@ -43,7 +43,7 @@ func ExampleReportText() {
 		panic(err)
 	}
 	// Output:
-	// budget pond: 128KiB, 80KiB resident at Open
+	// budget pond: 128KiB, 80KiB resident
 	//                                                              now at most planned
 	//   level                 [############..................] 27.4KiB 27.4KiB   64KiB
 	//    label sound          [#########.....................] 19.6KiB 19.6KiB

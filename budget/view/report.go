@@ -23,7 +23,7 @@ func Report(w io.Writer, r budget.Report) error {
 	d.measure()
 	title := "budget " + clip(r.Name, nameLetters) + ": " + sizeText(r.Size)
 	d.text("title", margin, 320, title)
-	d.text("small size", width-margin, 320, fmt.Sprintf("%s resident at Open", sizeText(r.Resident)))
+	d.text("small size", width-margin, 320, fmt.Sprintf("%s resident", sizeText(r.Resident)))
 	d.whole(r)
 	d.heads()
 	for _, line := range d.lines {

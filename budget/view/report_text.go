@@ -27,7 +27,7 @@ func ReportText(w io.Writer, r budget.Report) error {
 		}
 	}
 	t.name = min(t.name, textWidth-2-3*t.column)
-	t.heading(fmt.Sprintf("budget %s: %s, %s resident at Open", clip(r.Name, nameLetters), sizeText(r.Size), sizeText(r.Resident)))
+	t.heading(fmt.Sprintf("budget %s: %s, %s resident", clip(r.Name, nameLetters), sizeText(r.Size), sizeText(r.Resident)))
 	t.row("", "", [3]amount{{text: "now"}, {text: "at most"}, {text: "planned"}})
 	for _, l := range lines {
 		t.line(l)

@@ -1,0 +1,306 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Trimmed is the result of a Trim.
+type Trimmed struct {
+	Bytes  uint64 `json:"bytes"`  // of pages that were present and went back to the system
+	Slots  int    `json:"slots"`  // acquired slots, which their owners trim
+	Leases int    `json:"leases"` // workers whose scratch is lent
+	// Keeps is the reason why this budget never gives a page back, "" if it does.
+	Keeps string `json:"keeps,omitempty"`
+}
+
+// String returns a line: "trimmed 12.0MiB; skipped 2 slots and the scratch of 1 lease".
+func (t Trimmed) String() string {
+	if t.Keeps != "" {
+		return "trimmed nothing: " + t.Keeps
+	}
+	return fmt.Sprintf("trimmed %s; skipped %s and the scratch of %s", SizeText(t.Bytes), counted(t.Slots, "slot"), counted(t.Leases, "lease"))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Trim returns the free pages of the budget to the system: in each region, slot, frame buffer and
+// scratch arena the whole pages between both ends, and in regions those inside free blocks of heaps
+// ([arena.Heap.Trim]). A rewound region and a released slot are free as a whole. Nothing is
+// rewound, no object moves, and the plan stays the bound: the next use of each such page is a page
+// fault, and the system then needs to have the memory.
+//
+// Trim skips slots that have an owner (see [Region.Trim]) and scratch that is lent; the result
+// counts both. It waits for workers that pin a region ([Reader]), refuses during a load, and fails
+// after Close, as [Region.Rewind] does. Call it as NextFrame: on the goroutine that drives the
+// program, while no worker uses the frame or numbered scratch. A heap that C or other goroutines
+// use needs an [arena.Shared]; Trim takes its lock. Trim doesn't reach a heap in a block or a chunk
+// of another arena, because that block may have been freed; call the heap's own Trim.
+//
+// Trim returns an error that names the key if pages.lock or a required pages.prefault holds the
+// pages. With a wished pages.prefault it works. In checked and race builds, and for OpenIn, Keeps
+// has the reason why all pages stay. Trim is allowed after Seal. Cost: two system calls for each
+// run of pages and a measurement of all pages, as [Budget.Missing]; for each page that goes back
+// about the time that its next use takes.
+func (b *Budget) Trim(ctx context.Context) (t Trimmed, err error) {
+	if err := ctx.Err(); err != nil {
+		return t, fmt.Errorf("budget %q: Trim: %w", b.plan.Name, err)
+	}
+	l, err := b.begin(Region{}, "Trim", reach{from: b.unslotted()})
+	if err != nil {
+		return t, err
+	}
+	defer b.end(l)
+	if busy := b.finalizing(); busy != "" {
+		return t, fmt.Errorf("budget %q: Trim from a finalizer of %s: %w", b.plan.Name, busy, ErrLoading)
+	}
+	if still := b.keepOut(ctx, l, l.along); still != nil {
+		return t, b.waited(ctx, l, still)
+	}
+	if err := b.mayTrim(l); err != nil {
+		return t, err
+	}
+	defer b.measure()
+	err = b.trimAll(l, &t)
+	return t, err
+}
+
+// unslotted returns the regions without slots.
+func (b *Budget) unslotted() (list []*region) {
+	for _, r := range b.regions {
+		if r.slot < 0 {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func (b *Budget) trimAll(l *load, t *Trimmed) error {
+	t.Keeps = b.keepsPages()
+	for _, r := range l.along.each {
+		if err := t.add(r.stack, (*scope.Stack).TrimHeaps, (*scope.Stack).TrimUnused); err != nil {
+			return err
+		}
+	}
+	for _, s := range b.slots {
+		for _, slot := range s.slots {
+			if err := s.trim(slot, l, t); err != nil {
+				return err
+			}
+		}
+	}
+	for _, st := range b.frame {
+		if err := t.add(st, (*scope.Stack).TrimUnused); err != nil {
+			return err
+		}
+	}
+	return b.leases.trim(t)
+}
+
+// add trims an arena.
+func (t *Trimmed) add(st *scope.Stack, parts ...func(*scope.Stack) (uint64, error)) error {
+	for _, part := range parts {
+		bytes, err := part(st)
+		if t.Bytes += bytes; err != nil {
+			return fmt.Errorf("budget %q: Trim of %s: %w", st.Budget, st.Arena, err)
+		}
+	}
+	return nil
+}
+
+// trim trims a free slot, and counts one that has an owner or is a part of a load. Meanwhile
+// Acquire waits, and the slot is a part of l.
+func (s *Slots) trim(slot *region, l *load, t *Trimmed) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.b
+	b.mu.Lock()
+	skipped := slot.taken() || slot.busy != nil
+	if !skipped {
+		slot.busy = l
+	}
+	b.mu.Unlock()
+	if skipped {
+		t.Slots++
+		return nil
+	}
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		slot.busy = nil
+	}()
+	return t.add(slot.stack, (*scope.Stack).TrimUnused)
+}
+
+// trim trims the scratch of numbered and of free workers, and counts the others.
+func (p *leases) trim(t *Trimmed) error {
+	p.mu.Lock() // for Scratches, which takes a worker by number
+	defer p.mu.Unlock()
+	for i := range p.workers {
+		if err := p.trimOf(&p.workers[i], t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *leases) trimOf(w *lendable, t *Trimmed) error {
+	switch {
+	case w.is(scratchFixed):
+	case w.swap(scratchFree, scratchGiving):
+		defer p.put(w)
+	default:
+		t.Leases++
+		return nil
+	}
+	for _, st := range w.stacks {
+		if err := t.add(st, (*scope.Stack).TrimUnused); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Trim is [Budget.Trim] of this region or slot alone, for its owner: regions above it stay as they
+// are. Inside a load of a lower region it takes the proof of [Region.In]. After a slot's release it
+// fails as Rewind does. No Go allocation, unless it fails, waits, or the region has heaps.
+func (r Region) Trim(ctx context.Context) (t Trimmed, err error) {
+	b := r.its().b
+	defer traced(ctx, "Trim", r.region)()
+	l, err := b.enter(ctx, r, "Trim", reach{from: b.regions[r.index : r.index+1]})
+	if err != nil {
+		return t, err
+	}
+	defer b.end(l)
+	if err := b.mayTrim(l); err != nil {
+		return t, err
+	}
+	t.Keeps = b.keepsPages()
+	err = t.add(r.stack, (*scope.Stack).TrimHeaps, (*scope.Stack).TrimUnused)
+	return t, err
+}
+
+// trimEmptied trims a region that was emptied, if the plan has "trim": "empty". An error goes to
+// the report.
+func (r *region) trimEmptied() {
+	if !r.trims || r.trimmed || r.b.mayTrim(nil) != nil || r.b.keepsPages() != "" {
+		return
+	}
+	r.trimmed = true
+	if _, err := r.stack.TrimUnused(); err != nil {
+		r.b.note(fmt.Errorf("budget %q: trim of region %s: %w", r.b.plan.Name, r.name, err))
+		return
+	}
+	// An emulator may keep the pages. Then they aren't zero.
+	p, size := r.stack.Unused()
+	m, at := r.b.pagesAt(p)
+	missing, ok := m.Missing(platform.PageRun{Offset: at, Size: size})
+	r.zero = ok && size >= r.stack.Row().Size() && uint64(missing)*uint64(os.Getpagesize()) == size
+}
+
+// keepsPages returns the reason why no page of this budget goes back, or "".
+func (b *Budget) keepsPages() string {
+	switch {
+	case b.foreign():
+		return "the pages of OpenIn's block are the caller's"
+	case arena_c.Checked:
+		return "a checked build keeps the fills of free bytes"
+	case platform.GoBacked:
+		return "the memory of a race build is the Go heap's"
+	}
+	return ""
+}
+
+// mayTrim returns an error if the plan holds all pages. A nil l is the Trim of a heap.
+func (b *Budget) mayTrim(l *load) error {
+	key, do, what := "", "", "Trim"
+	switch {
+	case b.locked:
+		key, do = `pages.lock is in force`, `set pages.lock to "off"`
+	case b.plan.Pages.Prefault == Required:
+		key, do = `pages.prefault is "required"`, `set pages.prefault to "wished" or "off"`
+	default:
+		return nil
+	}
+	if l != nil {
+		what = l.name()
+	}
+	return fmt.Errorf("budget %q: %s refused: %s, so every page stays present; %s", b.plan.Name, what, key, do)
+}
+
+// trimKeys adds a line to the report for each region whose trim does nothing.
+func (b *Budget) trimKeys() {
+	for i, r := range b.plan.Regions {
+		if r.Trim == TrimNever {
+			continue
+		}
+		why := b.keepsPages()
+		if b.locked {
+			why = "pages.lock is in force, so every page stays present"
+		}
+		if why != "" {
+			b.refused = append(b.refused, fmt.Sprintf("regions[%d].trim: %s", i, why))
+		}
+	}
+}
+
+// pagesAt returns the range that contains p and may give pages back, and p's offset in it: the
+// budget, or the mirror of an asan build.
+func (b *Budget) pagesAt(p unsafe.Pointer) (r *platform.Reservation, at uint64) {
+	switch m := b.memory.(type) {
+	case *platform.Reservation:
+		r = m
+	case passing:
+		r = m.Reservation
+	}
+	if m := b.mirror; m != nil && uint64(uintptr(p)-uintptr(m.Base())) < m.Size() {
+		r = m
+	}
+	return r, uint64(uintptr(p) - uintptr(r.Base()))
+}
+
+// budgetPages and regionPages are scope.Pages: of frame and scratch, and of a region.
+type (
+	budgetPages Budget
+	regionPages region
+)
+
+func (o *budgetPages) Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error) {
+	b := (*Budget)(o)
+	if err := b.mayTrim(nil); err != nil || b.keepsPages() != "" {
+		return 0, err
+	}
+	r, at := b.pagesAt(p)
+	missing, _ := r.Missing(platform.PageRun{Offset: at, Size: size})
+	if err := r.Discard(at, size); err != nil {
+		return 0, err
+	}
+	return size - min(size, uint64(missing)*uint64(os.Getpagesize())), nil
+}
+
+// Discard marks the region's pages as written: the system doesn't report a page that went back.
+func (o *regionPages) Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error) {
+	bytes, err = (*budgetPages)(o.b).Discard(p, size)
+	if o.tracker != nil {
+		o.tracker.MarkAll()
+	}
+	return bytes, err
+}
+
+// measure measures the resident bytes for reports.
+func (b *Budget) measure() {
+	if missing, ok := b.memory.Missing(); ok {
+		b.resident.Store(b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize())))
+	}
+}
