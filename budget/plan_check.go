@@ -89,7 +89,6 @@ func (p Plan) faults() planFaults {
 		f.add("go_heap", "%s is out of range: give 0 (no limit), \"rest\", or %s to %s", sizeInPlan(p.GoHeap), sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
 	}
 	f.cHeap(p.CHeap)
-	f.trims(p)
 	f.sums(p)
 	return f
 }
@@ -114,27 +113,6 @@ func (f *planFaults) cHeap(c CHeapPlan) {
 		f.add(cHeapKey+".trim", "%v is out of range: give 0 (never) or %v or more", c.Trim, planTrimMin)
 	}
 	f.warn(cHeapKey+".warn", c.Warn)
-}
-
-// trims refuses pages that must stay present and go back all the same.
-func (f *planFaults) trims(p Plan) {
-	must := ""
-	for _, page := range []keyed[Demand]{{"prefault", p.Pages.Prefault}, {"lock", p.Pages.Lock}} {
-		if page.value == Required {
-			must = page.key
-		}
-	}
-	if must == "" {
-		return
-	}
-	for i, r := range p.Regions {
-		if r.Trim == TrimEmpty {
-			f.add(fmt.Sprintf("regions[%d].trim", i), `"empty", but pages.%s is required; give one of both`, must)
-		}
-	}
-	if p.CHeap.Trim != 0 {
-		f.add(cHeapKey+".trim", "%v, but pages.%s is required; give one of both", p.CHeap.Trim, must)
-	}
 }
 
 func (f *planFaults) warn(key string, share Percent) {
@@ -167,12 +145,18 @@ func (f *planFaults) whole(p Plan) {
 
 // trims refuses trims that could never give a page back.
 func (f *planFaults) trims(p Plan) {
-	for i, r := range p.Regions {
-		for _, page := range []keyed[Demand]{{"prefault", p.Pages.Prefault}, {"lock", p.Pages.Lock}} {
-			if r.Trim == TrimEmpty && page.value == Required {
-				f.add(fmt.Sprintf("regions[%d].trim", i), `"empty", but pages.%s is "required", which keeps every page present; `+
-					`give "off" there, or no trim`, page.key)
+	const keeps = `%v, but pages.%s is "required", which keeps every page present; give "off" there, or no trim`
+	for _, page := range []keyed[Demand]{{"prefault", p.Pages.Prefault}, {"lock", p.Pages.Lock}} {
+		if page.value != Required {
+			continue
+		}
+		for i, r := range p.Regions {
+			if r.Trim == TrimEmpty {
+				f.add(fmt.Sprintf("regions[%d].trim", i), keeps, `"empty"`, page.key)
 			}
+		}
+		if p.CHeap.Trim != 0 {
+			f.add(cHeapKey+".trim", keeps, p.CHeap.Trim, page.key)
 		}
 	}
 }

@@ -91,7 +91,7 @@ var bare = []string{
 // pointer from their constructor.
 var onlyRead = []string{
 	"budget.ArenaReport", "budget.Arenas", "budget.Budget", "budget.Cost", "budget.Exclusive", "budget.Figure", "budget.Inside",
-	"budget.Mark", "budget.Part", "budget.Plan", "budget.Report", "budget.State", "budget.Timeline", "budget.Warning",
+	"budget.Mark", "budget.Part", "budget.Plan", "budget.Report", "budget.State", "budget.Timeline", "budget.Trimmed", "budget.Warning",
 	"save.Difference", "save.Ring", "save.State", "scope.FullError",
 	"scope.Misuse", "scope.Piece", "scope.Site", "scope.Sites", "scope.Stack", "scope.Survey", "scope.Warner",
 }
