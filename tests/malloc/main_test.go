@@ -208,6 +208,8 @@ func TestMisuse(t *testing.T) {
 			assert.Regexp(t, `(?m)^upfront: BUG: `+want, out, "%s%s", size, name)
 			assert.Regexp(t, `(the caller is at|a call from) 0x[0-9a-f]+`, out)
 			assert.Contains(t, out, "SIGABRT")
+			assert.NotContains(t, out, "walk", "the call finds it, not a later one")
+			assert.NotRegexp(t, `(?m)^size \d`, out)
 		}
 	}
 	for _, size := range []string{"", "-size 8MiB "} {

@@ -64,6 +64,8 @@ func TestPreload(t *testing.T) {
 	assert.Error(t, err)
 	assert.Contains(t, out, "upfront: BUG: free of 0x")
 	assert.Contains(t, does(t, []string{library}, work, "fill", "5000"), "Set UPFRONT_C_HEAP=64MiB, or more\n")
+	// blocks in fronts merge before a refusal
+	assert.Contains(t, does(t, []string{library, "UPFRONT_C_HEAP=1MiB"}, work, "fill", "64", "1040000"), "fill: 0\n")
 	out = does(t, heap, work, "stats")
 	assert.Contains(t, out, "upfront: C's malloc: size 67108864, used ")
 	assert.Contains(t, out, "<malloc version=\"1\">")

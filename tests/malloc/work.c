@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -316,8 +317,11 @@ int work_fork(int children) {
         WANT(pthread_create(&t[i], NULL, churn, (void *)(uintptr_t)(i + 1)) == 0);
     for (i = 0; i < children && fault == 0; i++) {
         pid_t child = fork();
-        if (child == 0)
+        if (child == 0) { /* a child that hangs ends, too */
+            signal(SIGALRM, SIG_DFL);
+            alarm(100);
             _exit(work_model(300, 4000, (uint64_t)i) == 0 ? 0 : 1);
+        }
         if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
             fault = __LINE__;
     }

@@ -17,9 +17,11 @@ int main(int argc, char **argv) {
         fault = work_fork((int)number(argv, 2));
     else if (strcmp(name, "libc") == 0)
         fault = work_libc();
-    else if (strcmp(name, "fill") == 0) {
+    else if (argc > 2 && strcmp(name, "fill") == 0) {
         fault = work_fill(number(argv, 2), &blocks);
         printf("%llu blocks\n", (unsigned long long)blocks);
+        if (argc > 3 && malloc(number(argv, 3)) == NULL)
+            fault = -4; /* the freed blocks are not one */
     } else if (strcmp(name, "misuse") == 0)
         fault = work_misuse(argv[2]);
     else if (strcmp(name, "stats") == 0) {
