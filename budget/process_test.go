@@ -18,6 +18,7 @@ type processHeap struct {
 	begun  []arena_c.ProcessPlan
 	err    error
 	counts arena_c.ProcessCounts
+	free   uint64
 }
 
 func (h *processHeap) Begin(p arena_c.ProcessPlan) error {
@@ -27,7 +28,7 @@ func (h *processHeap) Begin(p arena_c.ProcessPlan) error {
 	return h.err
 }
 func (h *processHeap) Counts() arena_c.ProcessCounts { return h.counts }
-func (h *processHeap) Trim() uint64                  { return 0 }
+func (h *processHeap) Trim() uint64                  { return h.free }
 
 func setProcessHeap(t *testing.T, h arena_c.ProcessHeap) {
 	old := arena_c.ProcessHeapOf()
@@ -56,6 +57,13 @@ func TestCHeap(t *testing.T) {
 	_, err = budget.Open(cHeapPlan(64 * budget.MiB))
 	assert.EqualError(t, err, `budget "pond": c_heap: budget "pond", which is open, has C's malloc; remove c_heap here`)
 	other := open(t, budget.Plan{Name: "other", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
+	h.free = budget.GiB
+	trimmed, err := other.Trim(t.Context())
+	require.NoError(t, err)
+	assert.Less(t, trimmed.Bytes, uint64(budget.GiB), "C's heap isn't this budget's")
+	trimmed, err = b.Trim(t.Context())
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, trimmed.Bytes, uint64(budget.GiB))
 	require.NoError(t, other.Close())
 
 	require.NoError(t, b.Close())

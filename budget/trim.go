@@ -37,9 +37,10 @@ func counted(n int, what string) string {
 
 // Trim returns the free pages of the budget to the system: in each region, slot, frame buffer and
 // scratch arena the whole pages between both ends, and in regions those inside free blocks of heaps
-// ([arena.Heap.Trim]). A rewound region and a released slot are free as a whole. Nothing is
-// rewound, no object moves, and the plan stays the bound: the next use of each such page is a page
-// fault, and the system then needs to have the memory.
+// ([arena.Heap.Trim]); and the free pages of C's malloc, if the plan has a c_heap. A rewound region
+// and a released slot are free as a whole. Nothing is rewound, no object moves, and the plan stays
+// the bound: the next use of each such page is a page fault, and the system then needs to have the
+// memory.
 //
 // Trim skips slots that have an owner (see [Region.Trim]) and scratch that is lent; the result
 // counts both. It waits for workers that pin a region ([Reader]), refuses during a load, and fails
@@ -104,6 +105,9 @@ func (b *Budget) trimAll(l *load, t *Trimmed) error {
 		if err := t.add(st, (*scope.Stack).TrimUnused); err != nil {
 			return err
 		}
+	}
+	if b.cHeap {
+		t.Bytes += arena_c.ProcessHeapOf().Trim()
 	}
 	return b.leases.trim(t)
 }
