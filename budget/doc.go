@@ -20,6 +20,7 @@
 //   - [Budget.Scratch] returns a worker's scratch arena, and [Budget.Lease] lends scratch to a
 //     goroutine that comes and goes.
 //   - [Budget.Report] returns the figures of each arena: used, peak, size.
+//   - [Budget.Trim] and [Region.Trim] return free pages to the system.
 //
 // Use a budget where the worst case can be named: game servers, tools, devices without swap. It
 // never grows, and regions in use can't lend each other memory. It can't bound your code's use of
@@ -51,7 +52,14 @@
 // [Warning] before it is full.
 //
 // In a trace (runtime/trace) each Load, Rewind and Release is a task with a trace region,
-// "upfront.Load", and each NextFrame is a trace region.
+// "upfront.Load", and so is each Region.Trim. Each NextFrame is a trace region.
+//
+// # Pages that go back
+//
+// A page that was used stays resident until Close, also when its region is rewound. [Budget.Trim]
+// and [Region.Trim] return the free pages to the system, heaps included, and so does "trim":
+// "empty" of a region in the plan each time the region is emptied. The addresses and the bound stay
+// the same. Report.Resident is the resident bytes, Report.Cost the planned ones.
 //
 // # Tests and checked builds
 //

@@ -500,7 +500,10 @@ func TestTrimmedStateBeginsWithZeros(t *testing.T) {
 	plan := trimPlan()
 	plan.Regions[0].Trim, plan.Regions[0].State = budget.TrimEmpty, true
 	b := open(t, plan)
-	for range 3 {
+	for i := range 4 {
+		if i == 3 { // the system refuses: the load itself fills the region with zeros
+			defer platform.InjectFault("discard", 1)()
+		}
 		mustLoad(t, b, "level", func(s scope.Scope) {
 			bytes := s.BytesUnzeroed(400_000, 64)
 			if !arena_c.Checked && !arena_c.Asan { // where the bytes are at other addresses
