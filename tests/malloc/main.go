@@ -120,10 +120,13 @@ func short(a args, _ io.Writer) (int, error) {
 	return 0, nil
 }
 
-// parks prints the blocks in fronts after frees of many.
+// parks prints the blocks in fronts after frees of many, and after a refusal.
 func parks(_ args, out io.Writer) (int, error) {
 	line := C.work_spread(20_000, 64)
-	fmt.Fprintln(out, "parked", parked())
+	freed := parked()
+	var none C.uint64_t
+	line += C.work_fill(1<<40, &none)
+	fmt.Fprintln(out, "parked", freed, parked())
 	return int(line), nil
 }
 

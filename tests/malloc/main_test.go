@@ -208,8 +208,9 @@ func TestMisuse(t *testing.T) {
 			assert.Regexp(t, `(?m)^upfront: BUG: `+want, out, "%s%s", size, name)
 			assert.Regexp(t, `(the caller is at|a call from) 0x[0-9a-f]+`, out)
 			assert.Contains(t, out, "SIGABRT")
-			assert.NotContains(t, out, "walk", "the call finds it, not a later one")
-			assert.NotRegexp(t, `(?m)^size \d`, out)
+			if !arena_c.Checked { // a checked build looks when the freed block has rested
+				assert.NotContains(t, out, "went on", "the call finds it, not a later one")
+			}
 		}
 	}
 	for _, size := range []string{"", "-size 8MiB "} {
@@ -297,6 +298,7 @@ func TestFrontsAreBounded(t *testing.T) {
 	}
 	assert.LessOrEqual(t, n[0], uint64(256))
 	assert.Greater(t, n[0], uint64(100))
+	assert.Less(t, n[1], uint64(50), "a refusal merges them; Go's threads may free some since")
 }
 
 // TestStaticBlocksMove: blocks from before Open keep their contents, and leave the static heap.

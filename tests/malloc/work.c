@@ -471,6 +471,7 @@ int work_misuse(const char *name) {
         free(p);
         memset(p - 16, 1, 40);
         p = (unsigned char *)malloc(40);
+        fputs("went on\n", stderr);
     } else if (strcmp(name, "byte") == 0) {
         p[40] = 7; /* only a checked build looks at it */
         free(p);
