@@ -244,7 +244,7 @@ int work_model(uint64_t steps, uint64_t most, uint64_t seed) {
 /* Edges. The sizes are variables, so that no compiler warns. */
 
 int work_edges(void) {
-    volatile size_t huge = (size_t)PTRDIFF_MAX + 1, half = (size_t)1 << 33, none = 0, three = 3;
+    volatile size_t huge = (size_t)PTRDIFF_MAX + 1, half = (size_t)1 << (4 * sizeof(size_t)), none = 0, three = 3;
     void *p = &p, *q;
     WANT(malloc_usable_size(NULL) == 0);
     free(NULL);
@@ -274,7 +274,7 @@ int work_edges(void) {
     errno = 0;
     WANT(aligned_alloc(three, 16) == NULL && errno == EINVAL);
     errno = 0;
-    WANT(aligned_alloc((size_t)1 << 62, 16) == NULL && errno == ENOMEM);
+    WANT(aligned_alloc(huge / 2, 16) == NULL && errno == ENOMEM);
     errno = 0;
     WANT(memalign(huge + 1, 16) == NULL && errno == EINVAL);
     p = &p;
