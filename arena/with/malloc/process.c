@@ -125,6 +125,15 @@ static const char *why(int code) {
     }
 }
 
+/* set when a misuse ends the process: handlers of abort's signal may still allocate */
+static int ending;
+
+_Noreturn static void end(line *l) {
+    __atomic_store_n(&ending, 1, __ATOMIC_RELAXED);
+    say(l);
+    abort();
+}
+
 _Noreturn static void misuse(const char *call, const void *p, int code, uintptr_t caller) {
     line l = {0};
     add(&l, "upfront: BUG: ");
@@ -136,8 +145,7 @@ _Noreturn static void misuse(const char *call, const void *p, int code, uintptr_
     add_note(&l, p);
     add(&l, "; the caller is at ");
     add_address(&l, caller);
-    say(&l);
-    abort();
+    end(&l);
 }
 
 _Noreturn static void damage(const void *where, uintptr_t caller) {
@@ -148,14 +156,24 @@ _Noreturn static void damage(const void *where, uintptr_t caller) {
     add(&l, "; a call from ");
     add_address(&l, caller);
     add(&l, " found it");
-    say(&l);
-    abort();
+    end(&l);
 }
 
-/* pre: the place's lock */
-static void sure(const place *h, uintptr_t caller) {
+/* Returns the place of damage, once. pre: the place's lock */
+static const void *damaged(const place *h) {
+    if (__atomic_load_n(&ending, __ATOMIC_RELAXED))
+        return NULL;
     if (h->heap->damaged != 0)
-        damage((const char *)h->heap + h->heap->where, caller);
+        return (const char *)h->heap + h->heap->where;
+    return NULL;
+}
+
+/* Unlocks a place, and then reports damage: a handler of abort's signal may allocate. */
+static void leave(place *h, int taken, uintptr_t caller) {
+    const void *where = damaged(h);
+    upfront_shared_unlock(&h->lock, taken);
+    if (where != NULL)
+        damage(where, caller);
 }
 
 /* Blocks. In a release build the asked size of each block is all of its bytes, so that a front may
@@ -384,6 +402,7 @@ static void say_full(uint64_t size, uint64_t used) {
 static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr_t caller) {
     place *h;
     void *q;
+    const void *where;
     uint64_t used = 0;
     lock_all();
     h = of != NULL ? of : place_now();
@@ -392,7 +411,7 @@ static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr
     q = p != NULL ? upfront_heap_realloc(h->heap, p, rounded(size)) : upfront_heap_alloc(h->heap, rounded(size), align);
     h->looks = h->heap->look;
     h->heap->look = UINT64_MAX;
-    sure(h, caller);
+    where = damaged(h);
     if (whole(h, q) == NULL) {
         fulls++;
         full_size = size;
@@ -403,6 +422,8 @@ static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr
         }
     }
     unlock_all();
+    if (where != NULL)
+        damage(where, caller);
     if (used != 0) {
         int e = errno;
         say_full(size, used);
@@ -434,8 +455,7 @@ static __attribute__((noinline)) void *take(uint64_t size, uint64_t align, uintp
         return p;
     taken = upfront_shared_lock(&h->lock);
     p = whole(h, upfront_heap_alloc(heap_of(h), rounded(size), align));
-    sure(h, caller);
-    upfront_shared_unlock(&h->lock, taken);
+    leave(h, taken, caller);
     return p != NULL ? p : last_try(NULL, NULL, size, align, caller);
 }
 
@@ -457,10 +477,9 @@ static __attribute__((noinline)) void release(const char *call, void *p, uintptr
     taken = upfront_shared_lock(&h->lock);
     code = upfront_heap_free(h->heap, p);
     h->frees++;
+    leave(h, taken, caller);
     if (code != UPFRONT_OK && code != UPFRONT_CORRUPT)
         misuse(call, p, code, caller);
-    sure(h, caller);
-    upfront_shared_unlock(&h->lock, taken);
 }
 
 static inline void give(const char *call, void *p, uintptr_t caller) {
@@ -510,8 +529,7 @@ static void *resize(const char *call, void *p, size_t size, uintptr_t caller) {
             taken = upfront_shared_lock(&h->lock);
             q = whole(h, upfront_heap_realloc(h->heap, p, want));
             h->frees++;
-            sure(h, caller);
-            upfront_shared_unlock(&h->lock, taken);
+            leave(h, taken, caller);
             if (q == NULL)
                 q = last_try(h, p, size, 0, caller);
         }
