@@ -163,6 +163,7 @@ var blocks = map[string][]string{
 	"scope/README.md":                  {"tests/readme_test.go TestReadmeFromGo"},
 	"scope/with/arrow/README.md":       {"scope/with/arrow/page_test.go TestPage"},
 	"scope/with/wazero/README.md":      {"scope/with/wazero/wazero_test.go TestPage"},
+	"tests/bench/resident/README.md":   {"package main\n\nBLOCK\nfunc serve() {}\n"},
 	"tests/misuse/README.md":           {"tests/readme_test.go TestMisuseProgram"},
 }
 
@@ -378,6 +379,10 @@ func TestBenchTable(t *testing.T) {
 	for letter, row := range map[string]string{"H": "16-256 bytes, 1k live", "T": "upfront: alloc"} {
 		own := enclosed(t, text, "<!-- make bench: "+letter+" -->\n", "<!-- end -->\n")
 		assert.Contains(t, own, "\n| "+row+" | ns a ", letter)
+	}
+	own := enclosed(t, page(t, "tests/bench/resident/README.md"), "<!-- make bench: M -->\n", "<!-- end -->\n")
+	for _, row := range []string{"glibc", "glibc, two variables", "module sqlite", "malloc, trim 1s", "malloc, one Trim"} {
+		assert.Contains(t, own, "\n| "+row+" | a process |")
 	}
 }
 

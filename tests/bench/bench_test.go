@@ -344,6 +344,42 @@ func TestPartsMeasureTheirRows(t *testing.T) {
 	}
 }
 
+// TestResidentMemory holds the bytes of work M, at the end and at most. The plan bounds the memory
+// of C; limitM is enough for the rest of the process.
+func TestResidentMemory(t *testing.T) {
+	step.Needs(t, step.Gate)
+	h := &harness{programs: &programs{}}
+	defer h.programs.end()
+	file, err := h.visits(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(w wayM) map[string]float64 {
+		f, err := h.run(w, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %.1f MB at the end, %.1f at most", w.name, f["resident"]/1e6, f["peak"]/1e6)
+		return f
+	}
+	glibcs := run(plainM)
+	if glibcs["resident"] < 2*limitM*1e6 {
+		t.Errorf("glibc keeps only %.0f bytes: the work finds no fault", glibcs["resident"])
+	}
+	for _, w := range []wayM{mallocM, mallocOnceM} {
+		f := run(w)
+		if f["sum"] != glibcs["sum"] {
+			t.Errorf("%s: other results than with glibc", w.name)
+		}
+		if f["resident"] > limitM*1e6 {
+			t.Errorf("%s: %.0f bytes at the end, at most %d MB", w.name, f["resident"], limitM)
+		}
+		if f["plan"] == 0 || f["peak"] > f["plan"]+limitM*1e6 {
+			t.Errorf("%s: %.0f bytes at most, with a plan of %.0f", w.name, f["peak"], f["plan"])
+		}
+	}
+}
+
 // TestReadmeTable checks that careful Go is an arena written by hand, or else one slice.
 func TestReadmeTable(t *testing.T) {
 	var all table

@@ -27,11 +27,11 @@ func child(work, who string) (figures map[string]float64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return childOf(self, work, who)
+	return figuresOf(exec.Command(self, "-child", work, who))
 }
 
-func childOf(program, work, who string) (figures map[string]float64, err error) {
-	c := exec.Command(program, "-child", work, who)
+// figuresOf runs a program that prints figures by name.
+func figuresOf(c *exec.Cmd) (figures map[string]float64, err error) {
 	var said strings.Builder
 	c.Stderr = &said
 	out, err := c.Output()
@@ -39,7 +39,7 @@ func childOf(program, work, who string) (figures map[string]float64, err error) 
 		err = json.Unmarshal(out, &figures)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w: %s", who, work, err, said.String())
+		return nil, fmt.Errorf("%s: %w: %s", strings.Join(c.Args, " "), err, said.String())
 	}
 	return figures, nil
 }
@@ -92,7 +92,7 @@ func inVariants(l loop) (list []series, err error) {
 			fmt.Fprintf(os.Stderr, "bench: %s%s isn't there; its rows will be missing\n", self, v.suffix)
 			continue
 		}
-		got, err := childOf(self+v.suffix, "loop", l.name)
+		got, err := figuresOf(exec.Command(self+v.suffix, "-child", "loop", l.name))
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,9 @@ module github.com/upfront-mem/upfront/tests/bench
 go 1.26.0
 
 require (
+	github.com/mattn/go-sqlite3 v1.14.53
 	github.com/upfront-mem/upfront v0.0.0
+	github.com/upfront-mem/upfront/arena/with/sqlite v0.0.0
 	github.com/upfront-mem/upfront/budget/with/pprof v0.0.0
 	modernc.org/memory v1.12.1
 )
@@ -15,5 +17,6 @@ require (
 
 replace (
 	github.com/upfront-mem/upfront => ../..
+	github.com/upfront-mem/upfront/arena/with/sqlite => ../../arena/with/sqlite
 	github.com/upfront-mem/upfront/budget/with/pprof => ../../budget/with/pprof
 )

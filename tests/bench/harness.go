@@ -29,12 +29,14 @@ const (
 )
 
 // work is a section of the report: loops, or parts with measurements of their own. absent explains
-// missing contestants. columns, if any, are the columns of the work's table in the README.
+// missing contestants. columns, if any, are the columns of the work's table in the README, or in a
+// page of its own.
 type work struct {
 	letter, title, absent string
 	loops                 []loop
 	parts                 []part
 	columns               []string
+	page                  string // "": the README; else a path from its folder
 }
 
 // part is a measurement of all rows that begin with its name. It may be impossible here: see
@@ -121,7 +123,7 @@ func (h *harness) measure(w work) (all []series, err error) {
 	for _, p := range w.parts {
 		list, err := p.measure(h)
 		if why := missing(""); errors.As(err, &why) {
-			fmt.Fprintf(os.Stderr, "bench: %s: no rows: %v\n", p.name, why)
+			fmt.Fprintf(os.Stderr, "bench: %s: rows are missing: %v\n", p.name, why)
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// programs compiles the C programs of works H and T, each once, into a folder that end removes.
+// programs compiles the programs of works H, M and T, each once, into a folder that end removes.
 type programs struct {
 	folder string
 	built  map[string]string
@@ -23,7 +23,17 @@ func (p *programs) end() {
 	}
 }
 
+// compile compiles a C program with the core.
 func (p *programs) compile(name string, line ...string) (program string, err error) {
+	core, err := filepath.Glob("../../arena_c/*.c")
+	if err != nil || len(core) == 0 {
+		return "", errors.Join(errors.New("no ../../arena_c: run this in tests/bench"), err)
+	}
+	return p.build(name, []string{"gcc"}, slices.Concat([]string{"-std=gnu11", "-O2", "-DNDEBUG", "-I../../arena_c"}, core, line)...)
+}
+
+// build runs a compiler with -o and the name of a program, unless the program was built before.
+func (p *programs) build(name string, compiler []string, line ...string) (program string, err error) {
 	if program = p.built[name]; program != "" {
 		return program, nil
 	}
@@ -33,15 +43,10 @@ func (p *programs) compile(name string, line ...string) (program string, err err
 		}
 		p.built = map[string]string{}
 	}
-	core, err := filepath.Glob("../../arena_c/*.c")
-	if err != nil || len(core) == 0 {
-		return "", errors.Join(errors.New("no ../../arena_c: run this in tests/bench"), err)
-	}
 	program = filepath.Join(p.folder, name)
-	line = slices.Concat([]string{"-std=gnu11", "-O2", "-DNDEBUG", "-I../../arena_c", "-o", program},
-		core, line)
-	if out, err := exec.Command("gcc", line...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("gcc %s: %w: %s", strings.Join(line, " "), err, out)
+	line = slices.Concat(compiler, []string{"-o", program}, line)
+	if out, err := exec.Command(line[0], line[1:]...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(line, " "), err, out)
 	}
 	p.built[name] = program
 	return program, nil
@@ -80,4 +85,26 @@ func whoTook(work, unit string, lines [][]string) (list []series, err error) {
 		list[at].values = append(list[at].values, value)
 	}
 	return list, nil
+}
+
+// preloads are the libraries that replace the malloc of a process, and their packages, by
+// contestant.
+var preloads = map[string]struct{ file, debian string }{
+	jemalloc: {"libjemalloc.so.2", "libjemalloc2"},
+	mimalloc: {"libmimalloc.so", "libmimalloc-dev"},
+}
+
+// preload returns the variables that make a contestant the malloc of a process; none for glibc.
+func (h *harness) preload(who string) (env []string, err error) {
+	l, found := preloads[who]
+	if !found {
+		return nil, nil
+	}
+	env = []string{"LD_PRELOAD=" + l.file}
+	c := exec.Command("true")
+	c.Env = append(os.Environ(), env...)
+	if said, err := c.CombinedOutput(); err != nil || len(said) > 0 { // the loader's warning
+		return nil, missing(l.debian)
+	}
+	return env, nil
 }

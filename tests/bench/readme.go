@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -30,22 +31,30 @@ var readmeRows = []string{"A objects", "B mixed sizes", "C pool 64 LIFO", "C poo
 var libraries = []string{modernc, goArena, glibc, jemalloc, mimalloc, tlsf}
 
 func (t *table) intoReadme(name string) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	page := string(text)
 	for _, s := range t.sections {
-		if s.work.columns != nil {
-			page, err = between(page, marks(s.work), machine()+"\n\n"+t.beside(s))
-		} else {
-			page, err = between(page, readmeBegin, t.readme())
+		page := name
+		if s.work.page != "" {
+			page = filepath.Join(filepath.Dir(name), s.work.page)
 		}
+		text, err := os.ReadFile(page)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
+		}
+		begin, table := readmeBegin, ""
+		if s.work.columns != nil {
+			begin, table = marks(s.work), machine()+"\n\n"+t.beside(s)
+		} else {
+			table = t.readme()
+		}
+		renewed, err := between(string(text), begin, table)
+		if err != nil {
+			return fmt.Errorf("%s: %w", page, err)
+		}
+		if err := os.WriteFile(page, []byte(renewed), 0o644); err != nil {
+			return err
 		}
 	}
-	return os.WriteFile(name, []byte(page), 0o644)
+	return nil
 }
 
 func between(page, begin, table string) (string, error) {
