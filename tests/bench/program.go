@@ -34,8 +34,23 @@ func (p *programs) compile(name string, line ...string) (program string, err err
 
 // build runs a compiler with -o and the name of a program, unless the program was built before.
 func (p *programs) build(name string, compiler []string, line ...string) (program string, err error) {
-	if program = p.built[name]; program != "" {
-		return program, nil
+	return p.once(name, func(program string) []string {
+		return slices.Concat(compiler, []string{"-o", program}, line)
+	})
+}
+
+// install returns a file that make install makes, by its path below PREFIX.
+func (p *programs) install(name string) (file string, err error) {
+	return p.once(name, func(file string) []string {
+		prefix := strings.TrimSuffix(file, "/"+name)
+		return []string{"make", "-s", "-C", "../..", "install", "PREFIX=" + prefix, "LIB=" + prefix + "/objects"}
+	})
+}
+
+// once runs the command that makes a file of the folder, unless it ran before.
+func (p *programs) once(name string, command func(file string) []string) (file string, err error) {
+	if file = p.built[name]; file != "" {
+		return file, nil
 	}
 	if p.folder == "" {
 		if p.folder, err = os.MkdirTemp("", "bench"); err != nil {
@@ -43,13 +58,13 @@ func (p *programs) build(name string, compiler []string, line ...string) (progra
 		}
 		p.built = map[string]string{}
 	}
-	program = filepath.Join(p.folder, name)
-	line = slices.Concat(compiler, []string{"-o", program}, line)
+	file = filepath.Join(p.folder, name)
+	line := command(file)
 	if out, err := exec.Command(line[0], line[1:]...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w: %s", strings.Join(line, " "), err, out)
 	}
-	p.built[name] = program
-	return program, nil
+	p.built[name] = file
+	return file, nil
 }
 
 // fields runs a program and returns the fields of its lines.
@@ -88,7 +103,7 @@ func whoTook(work, unit string, lines [][]string) (list []series, err error) {
 }
 
 // preloads are the libraries that replace the malloc of a process, and their packages, by
-// contestant.
+// contestant. That of upfront is built.
 var preloads = map[string]struct{ file, debian string }{
 	jemalloc: {"libjemalloc.so.2", "libjemalloc2"},
 	mimalloc: {"libmimalloc.so", "libmimalloc-dev"},
@@ -96,6 +111,10 @@ var preloads = map[string]struct{ file, debian string }{
 
 // preload returns the variables that make a contestant the malloc of a process; none for glibc.
 func (h *harness) preload(who string) (env []string, err error) {
+	if who == library {
+		file, err := h.programs.install("lib/libupfront-malloc.so")
+		return []string{"LD_PRELOAD=" + file, "UPFRONT_C_HEAP=256MiB"}, err
+	}
 	l, found := preloads[who]
 	if !found {
 		return nil, nil

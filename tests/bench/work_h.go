@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -22,8 +25,9 @@ var workH = work{
 		"without its assertions. A flush has 100,000 live blocks of 16 to 256 bytes. Memory is " +
 		"the smallest block that never refuses one of 210,000 requests, with 10,000 live blocks of " +
 		"16 to 4096 bytes: with parked blocks flushed when a request needs them, and " +
-		"never flushed. SQLite and Lua are those of tests/c/clients, with a lock around each call of " +
-		"SQLite's; their rows are the processor's time.",
+		"never flushed. The stress is a million operations of threads that free each other's blocks, in a " +
+		"process of each malloc: libupfront-malloc.so and the others are preloaded. SQLite and Lua are those " +
+		"of tests/c/clients, with a lock around each call of SQLite's; their rows are the processor's time.",
 	columns: []string{library, noFronts, theBuddy, tlsf, glibc, jemalloc, mimalloc},
 	parts: []part{
 		inHeaps("H 16-256 bytes, 1k live", "pair", "pairs", "1000", "256"),
@@ -37,6 +41,9 @@ var workH = work{
 		inHeaps("H flush", "ns a parked block", "flush"),
 		inHeaps("H memory", timesAsked, "memory"),
 		inHeaps("H unflushed memory", timesAsked, "unflushed"),
+		inStress("H stress, 1 thread", "1"),
+		inStress("H stress, 4 threads", "4"),
+		inStress("H stress, 16 threads", "16"),
 		inClient("H SQLite", "sqlite3", "sqlite_work.c"),
 		inClient("H Lua binary-trees", "lua5.4", "lua_work.c", "binary-trees"),
 		inClient("H Lua strings", "lua5.4", "lua_work.c", "strings"),
@@ -113,4 +120,42 @@ func (h *harness) runClient(name, program string, args []string) ([]series, erro
 		list[i].values = append(list[i].values, took/1e6)
 	}
 	return list, nil
+}
+
+// inStress measures so many threads on the malloc of a process, in a process of each contestant.
+func inStress(name, threads string) part {
+	return part{name: name, measure: func(h *harness) (list []series, err error) {
+		program, err := h.programs.build("stress", []string{"gcc"}, "-std=gnu11", "-O2", "heaps/stress.c", "-pthread")
+		if err != nil {
+			return nil, err
+		}
+		var envs [][]string
+		var lacks error
+		for _, who := range []string{library, glibc, jemalloc, mimalloc} {
+			env, err := h.preload(who)
+			if why := missing(""); errors.As(err, &why) {
+				lacks = errors.Join(lacks, err)
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+			list, envs = append(list, newSeries(name, "operation", who)), append(envs, env)
+		}
+		for range min(h.rounds, 9) {
+			for _, i := range rand.Perm(len(list)) {
+				c := exec.Command(program, threads, "1000000")
+				c.Env = slices.Concat(os.Environ(), envs[i])
+				out, err := output(c)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", list[i].who, err)
+				}
+				took, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+				if err != nil {
+					return nil, err
+				}
+				list[i].values = append(list[i].values, took)
+			}
+		}
+		return list, lacks
+	}}
 }
