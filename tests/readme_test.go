@@ -381,7 +381,7 @@ func TestBenchTable(t *testing.T) {
 		assert.Contains(t, own, "\n| "+row+" | ns a ", letter)
 	}
 	own := enclosed(t, page(t, "tests/bench/resident/README.md"), "<!-- make bench: M -->\n", "<!-- end -->\n")
-	for _, row := range []string{"glibc", "glibc, two variables", "module sqlite", "malloc, trim 1s", "malloc, one Trim"} {
+	for _, row := range []string{"glibc", "glibc, two variables", "SQLite's module, one Trim", "c_heap, trim 1s", "c_heap, one Trim"} {
 		assert.Contains(t, own, "\n| "+row+" | a process |")
 	}
 }

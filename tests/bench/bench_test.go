@@ -366,7 +366,7 @@ func TestResidentMemory(t *testing.T) {
 	if glibcs["resident"] < 2*limitM*1e6 {
 		t.Errorf("glibc keeps only %.0f bytes: the work finds no fault", glibcs["resident"])
 	}
-	for _, w := range []wayM{mallocM, mallocOnceM} {
+	for _, w := range []wayM{moduleOnceM, mallocM, mallocOnceM} {
 		f := run(w)
 		if f["sum"] != glibcs["sum"] {
 			t.Errorf("%s: other results than with glibc", w.name)

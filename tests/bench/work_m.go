@@ -43,18 +43,21 @@ type wayM struct {
 
 var (
 	plainM      = wayM{name: "M glibc", program: "plain"}
-	mallocM     = wayM{name: "M malloc, trim 1s", program: "malloc", how: "1s"}
-	mallocOnceM = wayM{name: "M malloc, one Trim", program: "malloc", how: "end"}
+	moduleOnceM = wayM{name: "M SQLite's module, one Trim", program: "module", how: "end"}
+	mallocM     = wayM{name: "M c_heap, trim 1s", program: "malloc", how: "1s"}
+	mallocOnceM = wayM{name: "M c_heap, one Trim", program: "malloc", how: "end"}
 
-	mallocRoundM = wayM{name: "M malloc, Trim each round", program: "malloc", how: "round"}
+	mallocRoundM = wayM{name: "M c_heap, Trim each round", program: "malloc", how: "round"}
 
 	waysM = []wayM{
 		plainM,
 		{name: "M glibc, two variables", program: "plain", env: []string{"MALLOC_ARENA_MAX=2", "MALLOC_TRIM_THRESHOLD_=131072"}},
 		{name: "M jemalloc", program: "plain", preloaded: jemalloc},
 		{name: "M mimalloc", program: "plain", preloaded: mimalloc},
-		{name: "M module sqlite", program: "module"},
-		{name: "M malloc", program: "malloc"},
+		{name: "M SQLite's module", program: "module"},
+		moduleOnceM,
+		{name: "M SQLite's module, Trim each round", program: "module", how: "round"},
+		{name: "M c_heap", program: "malloc"},
 		mallocM,
 		mallocOnceM,
 		mallocRoundM,

@@ -34,7 +34,11 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	work.Main(cost.Resident4K, nil)
+	work.Main(cost.Resident4K, func() {
+		if _, err := b.Trim(context.Background()); err != nil {
+			log.Fatal(err)
+		}
+	})
 	if err := b.Close(); err != nil {
 		log.Fatal(err)
 	}
