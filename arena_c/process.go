@@ -1,6 +1,7 @@
 package arena_c
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -26,9 +27,27 @@ type ProcessPlan struct {
 	Prefault, Lock bool          // make all pages present; keep them present
 }
 
+// ProcessPageError is the error of a Begin for which the system refuses to make pages present or to
+// keep them. Begin has changed nothing.
+type ProcessPageError struct {
+	Key  string // "prefault" or "lock"
+	Size uint64 // bytes
+	Err  error  // of the system
+}
+
+func (e *ProcessPageError) Error() string {
+	verb := "make"
+	if e.Key == "lock" {
+		verb = "keep"
+	}
+	return fmt.Sprintf("the system refuses to %s %d bytes present: %v", verb, e.Size, e.Err)
+}
+
+func (e *ProcessPageError) Unwrap() error { return e.Err }
+
 // ProcessCounts has the counts of C's malloc. Sizes are bytes.
 type ProcessCounts struct {
-	// Used and Peak include the headers of blocks, but not the freed blocks in fronts.
+	// Used and Peak include the headers of blocks. Peak may count freed blocks in fronts.
 	Size, Used, Peak, Reserve uint64
 	Live                      uint64 // blocks
 	Fulls                     uint64 // refused requests

@@ -46,8 +46,15 @@ func (b *Budget) openCHeap() error {
 	if cHeapOwner.taken {
 		return fmt.Errorf("c_heap: budget %q, which is open, has C's malloc; remove c_heap here", cHeapOwner.name)
 	}
-	err := h.Begin(arena_c.ProcessPlan{Size: c.Size, Reserve: c.Reserve, Fronts: c.Fronts, Trim: c.Trim,
-		Prefault: b.plan.Pages.Prefault.asks(), Lock: b.plan.Pages.Lock.asks()})
+	p := arena_c.ProcessPlan{Size: c.Size, Reserve: c.Reserve, Fronts: c.Fronts, Trim: c.Trim,
+		Prefault: b.plan.Pages.Prefault.asks(), Lock: b.plan.Pages.Lock.asks()}
+	err := h.Begin(p)
+	var page *arena_c.ProcessPageError
+	for errors.As(err, &page) && b.isWished(page.Key) {
+		b.refused = append(b.refused, fmt.Sprintf("pages.%s: c_heap: %v", page.Key, err))
+		p.Prefault, p.Lock = p.Prefault && page.Key != "prefault", p.Lock && page.Key != "lock"
+		err, page = h.Begin(p), nil
+	}
 	switch {
 	case errors.Is(err, errors.ErrUnsupported): // a build with another malloc on purpose
 		b.refused = append(b.refused, fmt.Sprintf("c_heap: %v", err))
@@ -58,6 +65,16 @@ func (b *Budget) openCHeap() error {
 	cHeapOwner.name, cHeapOwner.taken, b.cHeap = b.plan.Name, true, true
 	b.cWatch.Share = int(c.Warn)
 	return nil
+}
+
+// isWished reports whether the plan wishes a demand of pages, so that Open continues without it.
+func (b *Budget) isWished(key string) bool {
+	for _, page := range b.plan.Pages.byKey() {
+		if page.key == key {
+			return *page.value == Wished
+		}
+	}
+	return false
 }
 
 func (b *Budget) closeCHeap() {

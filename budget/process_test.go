@@ -17,11 +17,17 @@ import (
 type processHeap struct {
 	begun  []arena_c.ProcessPlan
 	err    error
+	refuse func(arena_c.ProcessPlan) error
 	counts arena_c.ProcessCounts
 	free   uint64
 }
 
 func (h *processHeap) Begin(p arena_c.ProcessPlan) error {
+	if h.refuse != nil {
+		if err := h.refuse(p); err != nil {
+			return err
+		}
+	}
 	if h.err == nil {
 		h.begun = append(h.begun, p)
 	}
@@ -147,4 +153,29 @@ func TestCHeapWarns(t *testing.T) {
 	assert.Equal(t, []uint64{31 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB}, c.Most[:5])
 	assert.Equal(t, []budget.Mark{0, budget.MarkWarn, budget.MarkWarn, 0, 0}, c.Marks[:5])
 	require.NoError(t, b.Close())
+}
+
+func TestCHeapPages(t *testing.T) {
+	h := &processHeap{refuse: func(p arena_c.ProcessPlan) error {
+		switch {
+		case p.Lock:
+			return &arena_c.ProcessPageError{Key: "lock", Size: p.Size, Err: errors.New("no rights")}
+		case p.Prefault:
+			return &arena_c.ProcessPageError{Key: "prefault", Size: p.Size, Err: errors.New("no memory")}
+		}
+		return nil
+	}}
+	setProcessHeap(t, h)
+	plan := cHeapPlan(64 * budget.MiB)
+	plan.Pages.Lock = budget.Wished
+	b := open(t, plan)
+	refused := b.Report().NotGranted
+	assert.Contains(t, refused, "pages.lock: c_heap: the system refuses to keep 67108864 bytes present: no rights")
+	assert.Contains(t, refused, "pages.prefault: c_heap: the system refuses to make 67108864 bytes present: no memory")
+	require.Len(t, h.begun, 1)
+	require.NoError(t, b.Close())
+
+	plan.Pages.Prefault = budget.Required
+	_, err := budget.Open(plan)
+	assert.EqualError(t, err, `budget "pond": c_heap: the system refuses to make 67108864 bytes present: no memory`)
 }

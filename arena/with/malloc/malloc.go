@@ -43,8 +43,11 @@ func (h *heap) Begin(p arena_c.ProcessPlan) error {
 	}
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	if h.begun && p != h.plan {
-		return differs(h.plan, p)
+	if h.begun {
+		if err := differs(h.plan, p); err != nil {
+			return err
+		}
+		p = h.plan
 	}
 	plan := C.upfront_malloc_plan{size: C.uint64_t(p.Size), reserve: C.uint64_t(p.Reserve), fronts: C.uint64_t(p.Fronts),
 		trim: C.uint64_t(p.Trim), prefault: number(p.Prefault), lock: number(p.Lock)}
@@ -64,9 +67,9 @@ func (h *heap) Begin(p arena_c.ProcessPlan) error {
 	case C.UPFRONT_MALLOC_TAKEN:
 		return fmt.Errorf("size %d: C code has %d bytes already", p.Size, counts().StaticUsed)
 	case C.UPFRONT_MALLOC_PREFAULT:
-		return fmt.Errorf("the system refuses to make %d bytes present: %w", p.Size, errno)
+		return &arena_c.ProcessPageError{Key: "prefault", Size: p.Size, Err: errno}
 	case C.UPFRONT_MALLOC_LOCK:
-		return fmt.Errorf("the system refuses to lock %d bytes: %w", p.Size, errno)
+		return &arena_c.ProcessPageError{Key: "lock", Size: p.Size, Err: errno}
 	case C.UPFRONT_MALLOC_SMALL:
 		return fmt.Errorf("size %d is out of range for a heap", p.Size)
 	}
@@ -80,7 +83,10 @@ func number(b bool) C.int {
 	return 0
 }
 
-// differs returns the error of a plan that differs from the first one.
+var errBegan = errors.New("the process began without it")
+
+// differs returns the error of a plan that differs from the first one. A heap that has its pages
+// present, or keeps them, serves a plan without that demand too.
 func differs(was, now arena_c.ProcessPlan) error {
 	for _, f := range []struct {
 		name     string
@@ -90,12 +96,16 @@ func differs(was, now arena_c.ProcessPlan) error {
 		{"reserve", was.Reserve, now.Reserve},
 		{"fronts", was.Fronts, now.Fronts},
 		{"trim", was.Trim, now.Trim},
-		{"prefault", was.Prefault, now.Prefault},
-		{"lock", was.Lock, now.Lock},
 	} {
 		if f.was != f.now {
 			return fmt.Errorf("%s %v: the process began with %v, and keeps it until its end", f.name, f.now, f.was)
 		}
+	}
+	switch {
+	case now.Prefault && !was.Prefault:
+		return &arena_c.ProcessPageError{Key: "prefault", Size: now.Size, Err: errBegan}
+	case now.Lock && !was.Lock:
+		return &arena_c.ProcessPageError{Key: "lock", Size: now.Size, Err: errBegan}
 	}
 	return nil
 }
