@@ -153,6 +153,7 @@ func TestMisuseCommands(t *testing.T) {
 var blocks = map[string][]string{
 	"README.md":                        {"tests/readme_test.go TestReadmeProgram", "tests/readme_test.go TestReadmeProgram"},
 	"arena/with/lua/README.md":         {"arena/with/lua/page_test.go TestPage"},
+	"arena/with/malloc/README.md":      {"package main\n\nBLOCK\nfunc main() { _, _ = open() }\n"},
 	"arena/with/sqlite/README.md":      {"arena/with/sqlite/sqlite_test.go TestPage"},
 	"budget/cmd/README.md":             {"budget/cmd/upfront-vet/main_test.go TestNewcomer", keeps},
 	"budget/save/README.md":            {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage"},
