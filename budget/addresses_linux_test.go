@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,10 +30,13 @@ const (
 	partRest      = "go_heap rest"
 )
 
+// With mostProcessors there are so many threads that each control has to die.
+const mostProcessors = 16
+
 // TestOpenUnderALimitOfAddresses raises RLIMIT_DATA in steps. A child opens a plan and then works:
-// several goroutines wait in the system, and the Go heap fills its share with garbage. Each child
-// succeeds, or Open refuses the plan in words; an abort never ends it after Open has begun. Below
-// the need of a child that opens nothing, no Open is tried.
+// it takes nearly all threads that Open has counted, and the Go heap fills its share with garbage.
+// Each child succeeds, or Open refuses the plan in words; an abort never ends it after Open has
+// begun. Below the need of a child that opens nothing, no Open is tried.
 func TestOpenUnderALimitOfAddresses(t *testing.T) {
 	if platform.GoBacked || arena_c.Asan || arena_c.Checked {
 		t.Skip("instrumented builds need other limits: run it without, go test -run UnderALimitOfAddresses ./budget")
@@ -46,10 +48,10 @@ func TestOpenUnderALimitOfAddresses(t *testing.T) {
 	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("an emulator that does not start programs: ", err)
 	}
-	for _, processors := range step.Pick([]int{2}, []int{1, 2, 8}, []int{1, 2, 4, 8, 16}) {
+	for _, processors := range step.Pick([]int{mostProcessors}, []int{1, mostProcessors}, []int{1, 2, 4, mostProcessors}) {
 		for _, part := range []string{partUnchecked, partNone, partSize, partRest} {
 			bare, refused, died, works := 0, 0, 0, 0
-			for limit := 60; limit <= 160 || works == 0; limit += step.Pick(20, 20, 2) {
+			for limit := 60; limit <= 160 || works == 0; limit += step.Pick(40, 20, 2) {
 				require.Less(t, limit, 1000, "%s never works", part)
 				if out, err := inLimit(limit, processors, partBare); err != nil || !strings.Contains(out, "works") {
 					bare = limit
@@ -68,7 +70,7 @@ func TestOpenUnderALimitOfAddresses(t *testing.T) {
 				}
 			}
 			if part == partUnchecked {
-				assert.NotZero(t, died, "the control, without the limits in sight of Open")
+				assert.True(t, died != 0 || processors < mostProcessors, "the control, without the limits in sight of Open")
 			} else {
 				assert.NotZero(t, refused, part)
 			}
@@ -90,12 +92,13 @@ func inLimit(mebibytes, processors int, part string) (out string, err error) {
 func underALimit(t *testing.T, part string) {
 	plan := budget.Plan{Name: "limited", Regions: []budget.RegionPlan{{Name: "level", Size: 4 * budget.MiB}}}
 	garbage := 3 * budget.MiB
+	count, _, _ := platform.Threads()
+	more, _ := budget.MoreThreads()
 	switch part {
 	case partBare:
 		for range 2 { // as Open does
 			platform.Limits()
 		}
-		waitInSystem(1)
 		runtime.GC()
 		fmt.Println("works")
 		return
@@ -115,7 +118,7 @@ func underALimit(t *testing.T, part string) {
 		return
 	}
 	mustLoad(t, b, "level", func(s scope.Scope) { clear(s.Bytes(3 * budget.MiB)) })
-	waitInSystem(6)
+	holdThreads(t, count+more-3) // the runtime may need the others
 	for range garbage / (64 * budget.KiB) {
 		sink = byte(len(make([]byte, 64*budget.KiB)))
 	}
@@ -124,30 +127,22 @@ func underALimit(t *testing.T, part string) {
 	fmt.Println("works")
 }
 
-// waitInSystem makes n goroutines wait in the system at the same time. Each takes a thread.
-func waitInSystem(n int) {
-	var begin, end [2]int
-	for _, pipe := range []*[2]int{&begin, &end} {
-		if err := syscall.Pipe(pipe[:]); err != nil {
-			panic(err)
+// holdThreads takes threads until the process has that many.
+func holdThreads(t *testing.T, most int) {
+	ready, over := make(chan bool), make(chan bool)
+	defer close(over)
+	for {
+		count, _, ok := platform.Threads()
+		require.True(t, ok)
+		if count >= most {
+			return
 		}
-	}
-	one := func(do func(int, []byte) (int, error), file int) {
-		if _, err := do(file, make([]byte, 1)); err != nil {
-			panic(err)
-		}
-	}
-	for range n {
 		go func() {
-			one(syscall.Read, begin[0])
-			one(syscall.Write, end[1])
+			runtime.LockOSThread() // the thread stays this goroutine's while it waits
+			defer runtime.UnlockOSThread()
+			ready <- true
+			<-over
 		}()
-	}
-	time.Sleep(time.Millisecond) // most have begun to wait
-	for range n {
-		one(syscall.Write, begin[1])
-	}
-	for range n {
-		one(syscall.Read, end[0])
+		<-ready
 	}
 }

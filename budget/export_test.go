@@ -157,3 +157,6 @@ func (a Arenas) Walk() error {
 
 // TrackerOf returns the tracker of a region, or nil.
 func (b *Budget) TrackerOf(region string) *platform.Tracker { return b.Region(region).tracker }
+
+// MoreThreads returns how many threads Open counts beyond the present ones.
+func MoreThreads() (more int, stack uint64) { return moreThreads() }

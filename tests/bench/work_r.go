@@ -169,7 +169,7 @@ func enterLessees() []contestant {
 					panic(err)
 				}
 				s := l.Scratch(0).Open("lessee")
-				fillLease(s, &h.list)
+				fillLease(s, &h.list) //upfront:keeps the next batch overwrites it unread
 				_ = s.Close()
 				_ = l.Release()
 			}
@@ -177,7 +177,7 @@ func enterLessees() []contestant {
 		inTwo(ownScratch, func(g int, h *held) {
 			for range leases {
 				s := own[g].Open("lessee")
-				fillLease(s, &h.list)
+				fillLease(s, &h.list) //upfront:keeps the next batch overwrites it unread
 				_ = s.Close()
 			}
 		}),
