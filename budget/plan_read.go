@@ -28,6 +28,14 @@ const planFileMax = 1 * MiB
 //	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off",
 //	  "base": "required"}}
 //
+// A go_heap may be "rest" too ([Plan.GoHeap]). "c_heap" is the size of C's malloc, or an object
+// with its keys; a region's "trim" is "empty", and a "warn" is a share of its size:
+//
+//	{"name": "worker", "go_heap": "rest",
+//	 "c_heap": {"size": "64MiB", "reserve": "1MiB", "fronts": 4, "trim": "1s",
+//	  "warn": "80%"},
+//	 "regions": [{"name": "job", "size": "32MiB", "trim": "empty", "warn": "90%"}]}
+//
 // ReadPlan is strict: an unknown or repeated key, a value of another type, and text after the plan
 // are faults. The error lists all faults in file order, each on a line with its place. A fault in
 // the JSON itself hides the others:
