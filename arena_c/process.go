@@ -51,7 +51,7 @@ type ProcessCounts struct {
 	Size, Used, Peak, Reserve uint64
 	Live                      uint64 // blocks
 	Fulls                     uint64 // refused requests
-	FullSize                  uint64 // size of the last refused request
+	FullSize, FullUsed        uint64 // size of the last refused request; bytes in use then
 	FullCaller                uintptr
 	Static, StaticUsed        uint64 // the heap that serves until Begin
 	Trimmed                   uint64 // bytes that went back to the system, since the start

@@ -126,7 +126,7 @@ type CHeapPlan struct {
 	// Trim is the time after which memory that stayed free goes back to the system, at least 10 ms;
 	// 0: never ("1s" in JSON).
 	Trim time.Duration
-	Warn Percent // of Size, for a [Warning]; 0: none
+	Warn Percent // of Size without the Reserve, for a [Warning]; 0: none
 }
 
 // FramePlan sets 1 to 8 buffers of Size bytes each that take turns; 0 buffers make no frame. With 2
@@ -175,7 +175,7 @@ type Limits struct {
 // its first use and stays so until Close; rewinding frees no pages, but [Budget.Trim] does. Open
 // may then succeed, and a later write may end the process: the OOM killer. Servers and consoles
 // want Prefault, tools don't. [Plan.Cost] returns the cost in advance; Report.Resident is the cost
-// when it was last measured.
+// when it was last measured. Prefault and Lock include the memory of C's malloc (Plan.CHeap).
 type Pages struct {
 	// Prefault makes every page of arenas and tables present before Open returns; default: wished.
 	Prefault Demand

@@ -130,13 +130,13 @@ func (b *Budget) warnOfC() {
 	if w := &b.cWatch; w.Share != 0 {
 		w.mu.Lock()
 		c := arena_c.ProcessHeapOf().Counts()
-		used := w.Crossed(c.Used, c.Peak, c.Size)
+		used := w.Crossed(c.Used, c.Peak, c.Size-c.Reserve)
 		if used != 0 {
 			w.count, w.last = w.count+1, used
 		}
 		w.mu.Unlock()
 		if used != 0 {
-			b.warn(Warning{Arena: cHeapKey, Key: cHeapKey + ".size", Used: used, Size: c.Size, Share: b.plan.CHeap.Warn})
+			b.warn(Warning{Arena: cHeapKey, Key: cHeapKey, Used: used, Size: c.Size - c.Reserve, Share: b.plan.CHeap.Warn})
 		}
 	}
 }
@@ -151,6 +151,11 @@ func (b *Budget) cHeapFull(c arena_c.ProcessCounts) string {
 			by = fmt.Sprintf(" by %s %s:%d", f.Function, f.File, f.Line)
 		}
 	}
-	return fmt.Sprintf("budget %q: C's malloc is full: %d bytes asked%s; it has %d, %d of them used; set c_heap to %s",
-		b.plan.Name, c.FullSize, by, c.Size, c.Used, sizeInPlan(planRound(c.Size+c.FullSize+c.FullSize/16)))
+	size, used := c.Size-c.Reserve, c.FullUsed
+	pieces := ""
+	if used+c.FullSize <= size {
+		pieces = ", in pieces too small for it"
+	}
+	return fmt.Sprintf("budget %q: C's malloc is full: %d bytes asked%s; %d of %d were free%s; set c_heap to %s or more",
+		b.plan.Name, c.FullSize, by, size-min(size, used), size, pieces, sizeInPlan(planRound(c.Size+c.FullSize+c.FullSize/16)))
 }

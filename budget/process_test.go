@@ -63,6 +63,11 @@ func TestCHeap(t *testing.T) {
 	_, err = budget.Open(cHeapPlan(64 * budget.MiB))
 	assert.EqualError(t, err, `budget "pond": c_heap: budget "pond", which is open, has C's malloc; remove c_heap here`)
 	other := open(t, budget.Plan{Name: "other", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
+	for _, c := range []budget.CHeapPlan{{}, {Size: 32 * budget.MiB, Reserve: budget.MiB, Fronts: 2}} {
+		plan := b.Plan()
+		plan.CHeap = c
+		assert.ErrorContains(t, b.Reconfigure(t.Context(), plan), `c_heap is {"size":"64MiB","reserve":"1MiB","fronts":2} and can't change`)
+	}
 	h.free = budget.GiB
 	trimmed, err := other.Trim(t.Context())
 	require.NoError(t, err)
@@ -86,14 +91,14 @@ func TestCHeapOfAnotherBuild(t *testing.T) {
 }
 
 func TestCHeapReport(t *testing.T) {
-	h := &processHeap{counts: arena_c.ProcessCounts{Size: 64 * budget.MiB, Used: 3 * budget.MiB, Peak: 5 * budget.MiB, Live: 7, Fulls: 2, FullSize: 60 * budget.MiB,
+	h := &processHeap{counts: arena_c.ProcessCounts{Size: 64 * budget.MiB, Used: 3 * budget.MiB, Peak: 5 * budget.MiB, Live: 7, Fulls: 2, FullSize: 60 * budget.MiB, FullUsed: 3 * budget.MiB,
 		FullCaller: 0x1234, Static: budget.MiB, StaticUsed: 300, Trimmed: 8 * budget.KiB}}
 	setProcessHeap(t, h)
 	b := open(t, cHeapPlan(64*budget.MiB))
 	defer func() { require.NoError(t, b.Close()) }()
 	r := b.Published()
 	assert.Equal(t, uint64(61*budget.MiB), r.CHeap.Free)
-	assert.Equal(t, `budget "pond": C's malloc is full: 62914560 bytes asked by 0x1234; it has 67108864, 3145728 of them used; set c_heap to 130816KiB`,
+	assert.Equal(t, `budget "pond": C's malloc is full: 62914560 bytes asked by 0x1234; 63963136 of 67108864 were free, in pieces too small for it; set c_heap to 130816KiB or more`,
 		r.CHeap.LastFull)
 	parts := r.Parts()
 	last := parts[len(parts)-1]
@@ -133,7 +138,7 @@ func TestCHeapWarns(t *testing.T) {
 	frame(31, 31)
 	require.Empty(t, got)
 	frame(10, 33)
-	want := budget.Warning{Arena: "c_heap", Key: "c_heap.size", Used: 33 * budget.MiB, Size: 64 * budget.MiB, Share: 50}
+	want := budget.Warning{Arena: "c_heap", Key: "c_heap", Used: 33 * budget.MiB, Size: 64 * budget.MiB, Share: 50}
 	require.Equal(t, []budget.Warning{want}, got, "C's use rose and fell between two frames")
 	frame(33, 33)
 	frame(33, 33)

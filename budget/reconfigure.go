@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,6 +116,7 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 		differs("pages."+page.key, *page.value, *plan.Pages.byKey()[i].value)
 	}
 	differs("go_heap", b.plan.goHeapText(), plan.goHeapText())
+	differs(cHeapKey, cmp.Or(planText(&b.plan.CHeap), "none"), cmp.Or(planText(&plan.CHeap), "none"))
 	differs("the number of regions", len(b.plan.Regions), len(plan.Regions))
 	for i := range min(len(b.plan.Regions), len(plan.Regions)) {
 		differs(fmt.Sprintf("regions[%d].name", i), b.plan.Regions[i].Name, plan.Regions[i].Name)
@@ -122,6 +124,7 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 		limits(regionLimitsKey(i), b.plan.Regions[i].Limits.or(b.plan.Limits), plan.Regions[i].Limits.or(plan.Limits))
 		differs(fmt.Sprintf("regions[%d].state", i), b.plan.Regions[i].State, plan.Regions[i].State)
 		differs(fmt.Sprintf("regions[%d].track", i), b.plan.Regions[i].Track, plan.Regions[i].Track)
+		differs(fmt.Sprintf("regions[%d].trim", i), b.plan.Regions[i].Trim, plan.Regions[i].Trim)
 		differs(fmt.Sprintf("regions[%d].warn", i), fmt.Sprintf("%d%%", b.plan.Regions[i].Warn), fmt.Sprintf("%d%%", plan.Regions[i].Warn))
 	}
 	if have, want := b.plan.ofKind(arena_c.KindRegion), plan.ofKind(arena_c.KindRegion); errs == nil && have != want {

@@ -16,14 +16,18 @@ type Trimmed struct {
 	Bytes  uint64 `json:"bytes"`  // of pages that were present and went back to the system
 	Slots  int    `json:"slots"`  // acquired slots, which their owners trim
 	Leases int    `json:"leases"` // workers whose scratch is lent
-	// Keeps is the reason why this budget never gives a page back, "" if it does.
+	// Keeps is the reason why the budget's own pages never go back, "" if they do. Those of C's
+	// malloc may go back all the same.
 	Keeps string `json:"keeps,omitempty"`
 }
 
 // String returns a line: "trimmed 12.0MiB; skipped 2 slots and the scratch of 1 lease".
 func (t Trimmed) String() string {
-	if t.Keeps != "" {
+	switch {
+	case t.Keeps != "" && t.Bytes == 0:
 		return "trimmed nothing: " + t.Keeps
+	case t.Keeps != "":
+		return fmt.Sprintf("trimmed %s of C's malloc alone: %s", SizeText(t.Bytes), t.Keeps)
 	}
 	return fmt.Sprintf("trimmed %s; skipped %s and the scratch of %s", SizeText(t.Bytes), counted(t.Slots, "slot"), counted(t.Leases, "lease"))
 }
@@ -243,8 +247,15 @@ func (b *Budget) mayTrim(l *load) error {
 	return fmt.Errorf("budget %q: %s refused: %s, so every page stays present; %s", b.plan.Name, what, key, do)
 }
 
-// trimKeys adds a line to the report for each region whose trim does nothing.
+// trimKeys adds a line to the report for each trim that does nothing.
 func (b *Budget) trimKeys() {
+	switch {
+	case b.plan.CHeap.Trim == 0:
+	case arena_c.Checked:
+		b.refused = append(b.refused, cHeapKey+".trim: "+b.keepsPages())
+	case b.locked:
+		b.refused = append(b.refused, cHeapKey+".trim: pages.lock is in force, so every page stays present")
+	}
 	for i, r := range b.plan.Regions {
 		if r.Trim == TrimNever {
 			continue

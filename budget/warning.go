@@ -21,8 +21,9 @@ import (
 // scope that C opens and closes in between counts if the region was never so full since it was
 // emptied; Used is then the highest use, and Labels are those of the comparison.
 //
-// C's heap is compared in NextFrame and when a load ends, by its highest use, which may count up to
-// 1 MiB of freed blocks. It has no Labels.
+// C's heap is compared in NextFrame, also of a plan without a frame, and when a load ends. A use
+// that rose and fell in between counts if it is the highest since Open, and may then include up to
+// 1 MiB of freed blocks. Its Size is without the reserve, and it has no Labels.
 type Warning struct {
 	Arena string // as in reports: "level", "room 3", "c_heap"
 	Key   string // of the size in the plan: "regions[2].size"

@@ -118,7 +118,7 @@ func counts() arena_c.ProcessCounts {
 	C.upfront_malloc_count(&c)
 	return arena_c.ProcessCounts{
 		Size: uint64(c.size), Used: uint64(c.used), Peak: uint64(c.peak), Reserve: uint64(c.reserve), Live: uint64(c.live),
-		Fulls: uint64(c.fulls), FullSize: uint64(c.full_size), FullCaller: uintptr(c.full_caller),
+		Fulls: uint64(c.fulls), FullSize: uint64(c.full_size), FullUsed: uint64(c.full_used), FullCaller: uintptr(c.full_caller),
 		Static: uint64(c.boot), StaticUsed: uint64(c.boot_used), Trimmed: uint64(c.trimmed),
 	}
 }

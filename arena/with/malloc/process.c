@@ -51,7 +51,7 @@ static __thread front *mine __attribute__((tls_model("initial-exec")));
 
 /* the rest changes under all locks */
 static upfront_malloc_plan plan;
-static uint64_t fulls, full_size, trimmed, page;
+static uint64_t fulls, full_size, full_used, trimmed, page;
 static uintptr_t full_caller;
 static int lent, trims, told;
 
@@ -415,6 +415,7 @@ static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr
     if (whole(h, q) == NULL) {
         fulls++;
         full_size = size;
+        full_used = h->heap->used;
         full_caller = caller;
         if (h == &boot && !told) {
             told = 1;
@@ -877,6 +878,7 @@ void upfront_malloc_count(upfront_malloc_counts *out) {
     }
     out->fulls = fulls;
     out->full_size = full_size;
+    out->full_used = full_used;
     out->full_caller = full_caller;
     out->boot = sizeof boot_bytes;
     out->boot_used = heap_of(&boot)->used;

@@ -35,7 +35,7 @@ typedef struct upfront_malloc_plan {
 } upfront_malloc_plan;
 
 typedef struct upfront_malloc_counts {
-    uint64_t size, used, peak, reserve, live, fulls, full_size, full_caller;
+    uint64_t size, used, peak, reserve, live, fulls, full_size, full_used, full_caller;
     uint64_t boot, boot_used, trimmed, parked;
     const void *base; /* of the range; null before it */
 } upfront_malloc_counts;
