@@ -1,0 +1,69 @@
+// Command others runs programs of other people in a budget, and the same programs beside it, and
+// prints one table.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/upfront-mem/upfront/tests/others/row"
+)
+
+// programs are all programs, in the order of the table.
+var programs []row.Program
+
+func main() {
+	short := flag.Bool("short", false, "do a small part of each task")
+	child := flag.Int("child", -1, "run one program, and print its row as JSON")
+	flag.Parse()
+	if err := run(*short, *child); err != nil {
+		fmt.Fprintln(os.Stderr, "others:", err)
+		os.Exit(1)
+	}
+}
+
+func run(short bool, child int) error {
+	if child >= 0 {
+		return inside(programs[child], short)
+	}
+	rows, err := table(short)
+	for _, r := range rows {
+		fmt.Printf("%+v\n", r)
+	}
+	return err
+}
+
+// inside runs one program in this process.
+func inside(p row.Program, short bool) error {
+	m := &row.Meter{Row: row.Row{Task: p.Task, Name: p.Name}}
+	if err := p.Run(context.Background(), m, short); err != nil {
+		return fmt.Errorf("%s, %s: %w", p.Task, p.Name, err)
+	}
+	return json.NewEncoder(os.Stdout).Encode(m.Row)
+}
+
+// table runs each program in a process of its own.
+func table(short bool) (rows []row.Row, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	for i := range programs {
+		c := exec.Command(self, fmt.Sprintf("-child=%d", i), fmt.Sprintf("-short=%t", short))
+		c.Stderr = os.Stderr
+		out, err := c.Output()
+		if err != nil {
+			return rows, fmt.Errorf("%s, %s: %w", programs[i].Task, programs[i].Name, err)
+		}
+		var r row.Row
+		if err := json.Unmarshal(out, &r); err != nil {
+			return rows, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}

@@ -1,0 +1,81 @@
+// Package row holds the rows of the table that make others prints. Each program runs in a process
+// of its own, because a row counts the memory and the collections of a whole process.
+package row
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Program is one way to do a task: with this library, or beside it on the Go heap.
+type Program struct {
+	Task string // "sqlite": the programs of one task stand together
+	Name string // "in a region", "on the Go heap"
+	// Run does the task, and passes the part that counts to m.Measure. A short run does a small
+	// part of the work, for a test.
+	Run func(ctx context.Context, m *Meter, short bool) error
+}
+
+// Row is the figures of a program, in JSON from its process to the table.
+type Row struct {
+	Task, Name  string
+	Resident    uint64        // bytes of the process at the end of the measured part
+	Garbage     uint64        // bytes allocated on the Go heap in the measured part
+	Collections uint32        // of the Go heap in the measured part
+	Time        time.Duration // of the measured part
+	More        []Figure      // the task's own figures
+	Bound       string        // how the program behaves at its bound, in words
+}
+
+// Figure is a number of one task.
+type Figure struct {
+	Name  string
+	Value float64
+	Unit  string
+}
+
+// Meter fills a Row.
+type Meter struct{ Row Row }
+
+// Measure runs do once, and sets the row's resident memory, garbage, collections and time.
+func (m *Meter) Measure(do func() error) error {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	err := do()
+	m.Row.Time = time.Since(start)
+	runtime.ReadMemStats(&after)
+	m.Row.Garbage = after.TotalAlloc - before.TotalAlloc
+	m.Row.Collections = after.NumGC - before.NumGC
+	if err != nil {
+		return err
+	}
+	m.Row.Resident, err = Resident()
+	return err
+}
+
+// Add adds a figure of the task's own.
+func (m *Meter) Add(name string, value float64, unit string) {
+	m.Row.More = append(m.Row.More, Figure{name, value, unit})
+}
+
+// Resident returns the bytes of the process that are in memory.
+func Resident() (uint64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	_, after, found := strings.Cut(string(status), "VmRSS:")
+	line, _, _ := strings.Cut(after, "kB")
+	kib, err := strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+	if !found || err != nil {
+		return 0, fmt.Errorf("/proc/self/status has no VmRSS: %q", line)
+	}
+	return kib << 10, nil
+}
