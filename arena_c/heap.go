@@ -15,6 +15,12 @@ package arena_c
 // }
 // #cgo noescape upfront_heap_run_after
 // #cgo nocallback upfront_heap_run_after
+// #cgo noescape upfront_heap_pack_size
+// #cgo nocallback upfront_heap_pack_size
+// #cgo noescape upfront_heap_pack
+// #cgo nocallback upfront_heap_pack
+// #cgo noescape upfront_heap_erase
+// #cgo nocallback upfront_heap_erase
 // #cgo nocallback upfront_heap_init
 // #cgo noescape upfront_heap_alloc_at
 // #cgo nocallback upfront_heap_alloc_at
@@ -86,6 +92,9 @@ const (
 	HeapSizeBits   = C.UPFRONT_OFFSET_MAX - 16
 	HeapFrontLists = C.UPFRONT_HEAP_FRONT_BYTES / 8
 )
+
+// HeapRun is the size of the two words before each run of an image: offset and bytes.
+const HeapRun = C.UPFRONT_HEAP_RUN
 
 // HeapRange is one block in the output of Walk.
 type HeapRange struct{ Offset, Size, Asked, Align, Live uint64 }
@@ -235,6 +244,28 @@ func (h *Heap) TrimRoom() (bytes uint64, err error) {
 		return h.Trim(owner.Discard)
 	}
 	return 0, nil
+}
+
+// PackSize is upfront_heap_pack_size.
+func (h *Heap) PackSize() (size uint64, code Code) {
+	found := int64(crossed(reads(&h.Used), C.upfront_heap_pack_size(h.c())))
+	if found < 0 {
+		return 0, Code(found)
+	}
+	return uint64(found), OK
+}
+
+// Pack is upfront_heap_pack. In race builds it reports a read of the whole heap. pre: to has as many
+// bytes as PackSize returned.
+func (h *Heap) Pack(to []byte) uint64 {
+	out := unsafe.Pointer(unsafe.SliceData(to))
+	raceRead(unsafe.Pointer(h), uintptr(h.End))
+	return uint64(crossed(reads(&h.Used), C.upfront_heap_pack(h.c(), out)))
+}
+
+// Erase is upfront_heap_erase.
+func (h *Heap) Erase() {
+	crossed(writes(&h.Used), C.upfront_heap_erase(h.c()))
 }
 
 // Walk is upfront_heap_walk.

@@ -157,3 +157,94 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
     upfront_leave(&h->busy);
     return code;
 }
+
+/* Copies bytes that AddressSanitizer may have poisoned. */
+#ifdef UPFRONT_ASAN
+UPFRONT_UNCHECKED static void heap_copy(char *to, const upfront_heap *h, uint64_t at, uint64_t size) {
+    for (; size != 0; size -= 8, at += 8, to += 8) {
+        uint64_t word = upfront_heap_word(h, at);
+        memcpy(to, &word, sizeof word);
+    }
+}
+#else
+#define heap_copy(to, h, at, size) memcpy(to, (const char *)(h) + (at), (size_t)(size))
+#endif
+
+/* Returns the bytes of a block that an image keeps: header and links of a free block, else all.
+ * *slack is the number of bytes at their end that have no meaning: those after the asked size, or
+ * the second link of a parked block, whose list has one link. */
+static inline uint64_t heap_kept(const upfront_heap *h, uint64_t at, uint64_t size, uint64_t *slack) {
+    uint64_t off = upfront_heap_off(h, at);
+    *slack = 0;
+    if (off == UPFRONT_HEAP_SHUT)
+        return size;
+    if (off == 0 && upfront_heap_is_live(h, at)) {
+        *slack = size - UPFRONT_HEAP_HEADER - upfront_heap_asked(h, at);
+        return size;
+    }
+    if (off != 0)
+        *slack = sizeof(uint64_t);
+    return UPFRONT_HEAP_LEAST;
+}
+
+int64_t upfront_heap_pack_size(const upfront_heap *h) {
+    uint64_t at, size, before = 0, slack, kept, bytes;
+    if (h == NULL || UPFRONT_LOOKS(h))
+        return UPFRONT_BAD_ARGUMENT;
+    if (h->lists == 0 || h->first > h->end)
+        return UPFRONT_CORRUPT;
+    bytes = UPFRONT_HEAP_RUN + h->first;
+    for (at = h->first; at != h->end; at += size) {
+        if (!heap_header_ok(h, at, before))
+            return UPFRONT_CORRUPT;
+        before = size = upfront_heap_size(h, at);
+        kept = heap_kept(h, at, size, &slack);
+        bytes += kept + (kept != size) * UPFRONT_HEAP_RUN;
+    }
+    return (int64_t)(bytes + UPFRONT_HEAP_HEADER);
+}
+
+static void heap_put_run(char *run, uint64_t from, const char *end) {
+    uint64_t words[2];
+    words[0] = from;
+    words[1] = upfront_distance(end, run) - UPFRONT_HEAP_RUN;
+    memcpy(run, words, sizeof words);
+}
+
+uint64_t upfront_heap_pack(const upfront_heap *h, void *out) {
+    char *run = (char *)out, *to = run + UPFRONT_HEAP_RUN;
+    uint64_t at, size, slack, kept, from = 0;
+    if (h == NULL || out == NULL)
+        return 0;
+    memcpy(to, h, (size_t)h->first);
+    to += h->first;
+    for (at = h->first; at != h->end; at += size) {
+        size = upfront_heap_size(h, at);
+        kept = heap_kept(h, at, size, &slack);
+        heap_copy(to, h, at, kept);
+        to += kept;
+        memset(to - slack, 0, (size_t)slack);
+        if (kept == size)
+            continue;
+        heap_put_run(run, from, to);
+        from = at + size;
+        run = to;
+        to += UPFRONT_HEAP_RUN;
+    }
+    heap_copy(to, h, at, UPFRONT_HEAP_HEADER);
+    to += UPFRONT_HEAP_HEADER;
+    heap_put_run(run, from, to);
+    return upfront_distance(to, out);
+}
+
+void upfront_heap_erase(upfront_heap *h) {
+    uint64_t at, size;
+    if (h == NULL || h->lists == 0 || h->first > h->end)
+        return;
+    for (at = h->first; at != h->end; at += size) {
+        /* after a bad header, any bytes may be a header */
+        size = upfront_heap_stands(h, at) ? upfront_heap_size(h, at) : 16;
+        upfront_heap_set(h, at, 0);
+        upfront_heap_set(h, at + 8, 0);
+    }
+}

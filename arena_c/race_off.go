@@ -7,6 +7,7 @@ import "unsafe"
 // Race reports whether the race detector is on.
 const Race = false
 
+func raceRead(unsafe.Pointer, uintptr)  {}
 func raceWrite(unsafe.Pointer, uintptr) {}
 func raceDead(unsafe.Pointer, uintptr)  {}
 

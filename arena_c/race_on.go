@@ -11,6 +11,7 @@ import (
 // the bindings report both.
 const Race = true
 
+func raceRead(p unsafe.Pointer, size uintptr)  { runtime.RaceReadRange(p, int(size)) }
 func raceWrite(p unsafe.Pointer, size uintptr) { runtime.RaceWriteRange(p, int(size)) }
 
 // raceDead marks dead bytes as written for the detector, and overwrites them: a goroutine that

@@ -103,7 +103,7 @@ static void heap_refuses(void) {
     window_free(w, WINDOW);
 }
 
-static struct {
+static struct heap_block {
     unsigned char *at;
     uint64_t size, align;
     int value;
@@ -429,6 +429,146 @@ static void heap_run_skips(void) {
     window_free(w, WINDOW);
 }
 
+static unsigned char heap_image[4 * WINDOW], heap_image_again[4 * WINDOW], heap_image_twin[4 * WINDOW];
+
+static uint64_t heap_packed(const upfront_heap *h, unsigned char *out) {
+    int64_t size = upfront_heap_pack_size(h);
+    CHECK(size > 0 && size <= (int64_t)sizeof heap_image);
+    memset(out, 0xEE, sizeof heap_image);
+    CHECK_EQ(upfront_heap_pack(h, out), size);
+    CHECK(holds(out + size, sizeof heap_image - (uint64_t)size, 0xEE));
+    return (uint64_t)size;
+}
+
+/* Puts an image back, and checks that its runs follow each other with free bytes between them. */
+static void heap_unpack(upfront_heap *h, const unsigned char *image, uint64_t size) {
+    uint64_t at, run[2], end = 0, all = h->end + UPFRONT_HEAP_HEADER;
+    upfront_heap_erase(h);
+    UPFRONT_UNPOISON(h, all);
+    for (at = 0; at != size; at += UPFRONT_HEAP_RUN + run[1]) {
+        memcpy(run, image + at, sizeof run);
+        CHECK(run[0] % 16 == 0 && run[1] % 16 == 0 && run[1] != 0 && (at == 0 ? run[0] == 0 : run[0] >= end + 16));
+        CHECK(run[1] <= size - at - UPFRONT_HEAP_RUN && run[0] + run[1] <= all);
+        end = run[0] + run[1];
+        memcpy((char *)h + run[0], image + at + UPFRONT_HEAP_RUN, (size_t)run[1]);
+    }
+    CHECK_EQ(end, all);
+}
+
+/* The addresses of live blocks are exactly those that size_of accepts. */
+static void heap_has_only(upfront_heap *h) {
+    uint64_t at, i, live = 0, accepted = 0;
+    for (at = h->first + 16; at < h->end; at += 16)
+        accepted += upfront_heap_size_of(h, (char *)h + at) >= 0;
+    for (i = 0; i < HEAP_LIVE; i++)
+        live += heap_live[i].at != NULL;
+    CHECK(accepted == live && live == h->live);
+}
+
+/* A random program on two heaps goes back now and then: the first to an image, the second to a copy
+ * of all bytes. Both always have the same blocks and the same image, whatever their free bytes
+ * hold. */
+static void heap_images_random(uint64_t seed, uint64_t parked) {
+    static struct heap_block now[2][HEAP_LIVE], then[2][HEAP_LIVE];
+    static unsigned char whole[2 * WINDOW];
+    unsigned char *w[2];
+    upfront_heap *h[2];
+    uint64_t i, k, step, size = 0, kept = 0, again, backs = 0;
+    for (k = 0; k < 2; k++) {
+        w[k] = window_new(2 * WINDOW);
+        h[k] = heap_of(w[k], 2 * WINDOW, parked);
+    }
+    memset(now, 0, sizeof now);
+    for (step = 0; step < 3000; step++) {
+        if (step % 100 == 0) {
+            size = heap_packed(h[0], heap_image);
+            CHECK(size <= UPFRONT_HEAP_RUN + h[0]->first + h[0]->used + 48 * (h[0]->live + h[0]->parked + 2));
+            UPFRONT_UNPOISON(w[1], sizeof whole);
+            memcpy(whole, w[1], sizeof whole);
+            memcpy(then, now, sizeof now);
+        }
+        again = seed;
+        for (k = 0; k < 2; k++) {
+            seed = again;
+            memcpy(heap_live, now[k], sizeof heap_live);
+            heap_step(h[k], &seed);
+            memcpy(now[k], heap_live, sizeof heap_live);
+        }
+        if (next_random(&seed) % 40 == 0) {
+            heap_unpack(h[0], heap_image, size);
+            UPFRONT_UNPOISON(w[1], sizeof whole);
+            memcpy(w[1], whole, sizeof whole);
+            memcpy(now, then, sizeof now);
+            memcpy(heap_live, now[0], sizeof heap_live);
+            heap_has_only(h[0]);
+            for (i = 0; i < HEAP_LIVE; i++)
+                CHECK(heap_live[i].at == NULL || holds(heap_live[i].at, heap_live[i].size, heap_live[i].value));
+            backs++;
+        }
+        (void)heap_walked(h[0]);
+        kept = heap_packed(h[0], heap_image_again);
+        CHECK_EQ(heap_packed(h[1], heap_image_twin), kept);
+        CHECK(memcmp(heap_image_again, heap_image_twin, (size_t)kept) == 0);
+    }
+    CHECK(backs > 40);
+    for (k = 0; k < 2; k++)
+        window_free(w[k], 2 * WINDOW);
+}
+
+/* A heap with an overwritten header, or with a call's fills, has no image; erase leaves no block of
+ * it. */
+static void heap_images_refuse(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = upfront_heap_init(w, WINDOW, 8);
+    uint64_t i, k, first;
+    char *p[8];
+#ifdef UPFRONT_CHECKED
+    CHECK_EQ(upfront_heap_pack_size(h), UPFRONT_BAD_ARGUMENT);
+#endif
+    upfront_heap_plain(h);
+    CHECK_EQ(upfront_heap_pack(h, NULL), 0);
+    first = h->first;
+    h->first = h->end + 16;
+    CHECK_EQ(upfront_heap_pack_size(h), UPFRONT_CORRUPT);
+    upfront_heap_erase(h);
+    h->first = first;
+    for (k = 0; k < 8; k++) {
+        for (i = 0; i < 8; i++)
+            p[i] = heap_got(h, 2000 * (i % 2) + 20, 1);
+        heap_give(h, p[2]);
+        heap_give(h, p[5]);
+        CHECK(upfront_heap_pack_size(h) > 0);
+        upfront_heap_set(h, (uint64_t)(p[k] - (char *)h) - 8, 77);
+        CHECK_EQ(upfront_heap_pack_size(h), UPFRONT_CORRUPT);
+        upfront_heap_erase(h);
+        for (i = h->first + 16; i <= h->end; i += 16)
+            CHECK(upfront_heap_size_of(h, (char *)h + i) < 0);
+        UPFRONT_UNPOISON(w, WINDOW);
+        memset(w, 0, WINDOW);
+        h = heap_of(w, WINDOW, 8);
+    }
+    window_free(w, WINDOW);
+}
+
+/* An image keeps a block out of service whole. */
+static void heap_images_of_damage(void) {
+    unsigned char *w = window_new(WINDOW);
+    upfront_heap *h = heap_of(w, WINDOW, 0);
+    char *p = heap_got(h, 500, 1), *q = heap_got(h, 20, 1), *r;
+    uint64_t size;
+    heap_give(h, p);
+    upfront_heap_set(h, (uint64_t)(p - (char *)h), 24); /* its link */
+    r = heap_got(h, 400, 1);
+    CHECK(r != p && h->lost == 1);
+    size = heap_packed(h, heap_image);
+    CHECK(size > h->used + h->lost_bytes);
+    heap_give(h, q);
+    heap_unpack(h, heap_image, size);
+    CHECK(upfront_heap_walk(h, NULL, 0, NULL) == UPFRONT_OK && h->lost == 1 && upfront_heap_size_of(h, q) == 20);
+    CHECK(heap_packed(h, heap_image_again) == size && memcmp(heap_image, heap_image_again, (size_t)size) == 0);
+    window_free(w, WINDOW);
+}
+
 static void heap_random(uint64_t seed, uint64_t parked) {
     unsigned char *w = window_new(2 * WINDOW);
     upfront_heap *h = heap_of(w + 4096, 2 * WINDOW - 4096, parked);
@@ -463,4 +603,8 @@ void test_heap(void) {
     heap_run_skips();
     heap_trims_random(9876543u, 0);
     heap_trims_random(271828u, 40);
+    heap_images_random(31415926u, 0);
+    heap_images_random(5772156u, 20);
+    heap_images_refuse();
+    heap_images_of_damage();
 }

@@ -122,6 +122,9 @@ static void nothing_heap(upfront_heap *h, unsigned char *w) {
     NO(upfront_heap_phase(h));
     NO(upfront_heap_largest(h));
     NO(upfront_heap_next_run(h, 4096, NULL, NULL));
+    REFUSED(upfront_heap_pack_size(h));
+    NO(upfront_heap_pack(NULL, w));
+    upfront_heap_erase(h);
     REFUSED(upfront_heap_walk(h, &range, 1, &count));
     REFUSED(upfront_heap_walk(h, NULL, 0, NULL));
     REFUSED(upfront_heap_look(h, &range, 1, &count));
