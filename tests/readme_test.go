@@ -166,6 +166,8 @@ var blocks = map[string][]string{
 	"scope/with/wazero/README.md":      {"scope/with/wazero/wazero_test.go TestPage"},
 	"tests/bench/resident/README.md":   {"package main\n\nBLOCK\nfunc serve() {}\n"},
 	"tests/misuse/README.md":           {"tests/readme_test.go TestMisuseProgram"},
+	"tests/moving/README.md": {"tests/moving_test.go TestMovingPage", "tests/moving_test.go TestMovingPage",
+		"tests/moving_test.go TestMovingPage", "tests/moving_test.go TestMovingPage", "tests/moving_test.go TestMovingPage"},
 }
 
 const (
