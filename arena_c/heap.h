@@ -210,12 +210,12 @@ uint64_t upfront_heap_next_run(const upfront_heap *h, uint64_t page, uint64_t *a
 int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count);
 
 /* An image of a heap has its bytes in use, and not its free bytes. It is a list of runs in the
- * order of their offsets, each two words and then the bytes. The first word is the run's offset from
- * the heap's header, the second the number of its bytes; both are multiples of 16. Example: a heap
- * with its first block at 480, a live block of 48 bytes there, and a free block of 4096 after it.
- * The runs are [0, 560), which ends with the free block's header and links, and [4624, 4640), the
- * closing header. A heap is put back as follows: upfront_heap_erase, then a copy of each run to its
- * offset.
+ * order of their offsets, each two words and then the bytes. The first word is the run's offset
+ * from the heap's header, the second the number of its bytes; both are multiples of 16. Example: a
+ * heap with its first block at 480, a live block of 48 bytes there, and a free block of 4096 after
+ * it. The runs are [0, 560), which ends with the free block's header and links, and [4624, 4640),
+ * the closing header. A heap is put back as follows: upfront_heap_erase, then a copy of each run to
+ * its offset.
  *
  * Equal bytes in live blocks, and equal calls since init, make equal images: bytes after a block's
  * asked size are zeros in an image. Images of different builds are equal after upfront_heap_plain.
@@ -223,7 +223,8 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
  * upfront_heap_pack_size checks all headers, and returns the size of the image or a code:
  * UPFRONT_CORRUPT after an overwrite, and UPFRONT_BAD_ARGUMENT in a checked build before
  * upfront_heap_plain. upfront_heap_pack writes the image and returns its size. pre:
- * upfront_heap_pack_size returned that size, and no call came between. Cost: O(blocks), and a copy of the bytes in use. */
+ * upfront_heap_pack_size returned that size, and no call came between. Cost: O(blocks), and a copy
+ * of the bytes in use. */
 #define UPFRONT_HEAP_RUN UINT64_C(16) /* the two words */
 int64_t upfront_heap_pack_size(const upfront_heap *h);
 uint64_t upfront_heap_pack(const upfront_heap *h, void *out);

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -64,17 +65,51 @@ func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	}
 	start := len(dst)
 	dst = append(dst, make([]byte, deltaHeader)...)
-	dst = appendChanges(dst, from.image, to.image)
-	head := deltaHead{magic: deltaMagic, size: uint64(len(to.image)), base: base, number: number,
+	dst = r.appendChanges(dst, from.bytes(), to.bytes())
+	head := deltaHead{magic: deltaMagic, size: uint64(r.flatSize), base: base, number: number,
 		changes: uint64(len(dst) - start - deltaHeader), baseHash: from.sum(), hash: to.sum()}
 	head.put(dst[start:], r.of)
 	return dst, nil
 }
 
-// appendChanges appends the ranges that differ. pre: both images have the same number of whole
-// lines.
-func appendChanges(dst, from, to []byte) []byte {
-	last, start, end := 0, 0, 0 // the end of the last range; the open range
+// appendChanges appends the ranges in which two images differ, by their positions in flat images.
+func (r *Ring) appendChanges(dst, from, to []byte) []byte {
+	a, b, last := r.segmentsOf(from), r.segmentsOf(to), 0
+	for len(a.bytes) != 0 || len(b.bytes) != 0 {
+		at, x, y := a.at, a.bytes, b.bytes
+		switch { // bytes that only one image has stand against zeros
+		case len(x) == 0 || len(y) != 0 && b.at < a.at:
+			at, x, y = b.at, zeros[:], y[:min(len(y), a.before(b.at))]
+		case len(y) == 0 || a.at < b.at:
+			x, y = x[:min(len(x), b.before(a.at))], zeros[:]
+		}
+		n := min(len(x), len(y))
+		dst, last = appendDifferences(dst, x[:n], y[:n], at, last)
+		if len(a.bytes) != 0 && a.at == at {
+			a.skip(n)
+		}
+		if len(b.bytes) != 0 && b.at == at {
+			b.skip(n)
+		}
+	}
+	return dst
+}
+
+// before returns the bytes from a position to the walk's segment, which begins after it or has
+// ended.
+func (w *segments) before(at int) int {
+	if len(w.bytes) == 0 {
+		return math.MaxInt
+	}
+	return w.at - at
+}
+
+// appendDifferences appends the ranges in which from and to differ, which begin at a position. The
+// last range before them ends at last; appendDifferences returns the end of the new last one. pre:
+// both have the same number of words.
+func appendDifferences(dst, from, to []byte, position, last int) ([]byte, int) {
+	last -= position
+	start, end := 0, 0 // the open range
 	for at := 0; at < len(from); at += deltaBlock {
 		block := from[at:min(at+deltaBlock, len(from))]
 		if bytes.Equal(block, to[at:at+len(block)]) { // much faster than by words
@@ -85,18 +120,26 @@ func appendChanges(dst, from, to []byte) []byte {
 			d := binary.LittleEndian.Uint64(from[word:]) ^ binary.LittleEndian.Uint64(to[word:])
 			if first := word + bits.TrailingZeros64(d)/8; first > end+rangeGap {
 				dst = appendRange(dst, from, to, last, start, end)
-				last, start = end, first
+				if start != end {
+					last = end
+				}
+				start = first
 			}
 			end = word + 8 - bits.LeadingZeros64(d)/8
 		}
 	}
-	return appendRange(dst, from, to, last, start, end)
+	dst = appendRange(dst, from, to, last, start, end)
+	if start != end {
+		last = end
+	}
+	return dst, last + position
 }
 
 // changedWords returns a bit for each word that differs. It doesn't branch, because a processor
 // can't predict these words.
 func changedWords(from, to []byte) (words uint32) {
-	for line := 0; line < len(from); line += arena_c.LineSize {
+	line := 0
+	for ; line+arena_c.LineSize <= len(from); line += arena_c.LineSize {
 		a, b := (*[arena_c.LineSize]byte)(from[line:]), (*[arena_c.LineSize]byte)(to[line:])
 		differ := func(i int) uint32 {
 			d := binary.LittleEndian.Uint64(a[8*i:]) ^ binary.LittleEndian.Uint64(b[8*i:])
@@ -104,6 +147,11 @@ func changedWords(from, to []byte) (words uint32) {
 		}
 		words |= (differ(0) | differ(1) | differ(2) | differ(3) |
 			differ(4) | differ(5) | differ(6) | differ(7)) << (line / 8)
+	}
+	for ; line < len(from); line += 8 { // the end of a run
+		if binary.LittleEndian.Uint64(from[line:]) != binary.LittleEndian.Uint64(to[line:]) {
+			words |= 1 << (line / 8)
+		}
 	}
 	return words
 }
@@ -182,8 +230,8 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	case uint32(head.sum>>deltaOf) != r.of:
 		return bad(deltaSummed+4, "its state depends on other data (State.Of), with the checksum %#x; here "+
 			"it depends on %s, with %#x", head.sum>>deltaOf, r.subjects(), r.of)
-	case head.size != uint64(r.Size()):
-		return bad(8, "its snapshots have %d bytes, and %d here", head.size, r.Size())
+	case head.size != uint64(r.flatSize):
+		return bad(8, "its snapshots have %d bytes, and %d here", head.size, r.flatSize)
 	case head.changes != changes:
 		return bad(16, "the header says that %d bytes follow it, and %d do", head.changes, changes)
 	}
@@ -195,24 +243,42 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 		return bad(40, "its base, snapshot %d, has hash %#x there and %#x here: the two games "+
 			"differ from then on", head.base, head.baseHash, base.sum())
 	}
-	copy(r.spare, base.image)
-	if at, what := applyChanges(r.spare, delta[deltaHeader:]); what != "" {
+	r.flatten(r.zeroFlat(), base.bytes())
+	changes := delta[deltaHeader:]
+	if at, what := applyChanges(r.flat, changes, subtle.XORBytes); what != "" {
 		return bad(deltaHeader+at, "%s", what)
 	}
-	hash := hashOf(r.spare)
+	used, err := r.repack()
+	if err != nil {
+		return bad(deltaHeader, "it makes a state that this program can't produce, or that its ring can't hold: %w", err)
+	}
+	hash := hashOf(r.spare[:used])
 	if hash != head.hash {
 		return bad(48, "it is damaged: it makes a snapshot with hash %#x, and says %#x", hash, head.hash)
 	}
 	if err := r.admit(head.number); err != nil {
 		return bad(deltaHeader, "it makes a state that this program can't produce: %w", err)
 	}
-	to := r.hold(head.number)
+	if !r.isFlat() {
+		r.wipe(base.bytes())
+		applyChanges(r.flat, changes, clearRange)
+		r.isZero = true
+	}
+	to := r.hold(head.number, used)
 	to.hash, to.hashed = hash, true
 	return head.number, nil
 }
 
-// applyChanges XORs the ranges into an image. It returns the first error and its byte, or "".
-func applyChanges(image, changes []byte) (at int, what string) {
+// clearRange makes the bytes of a range zeros.
+func clearRange(to, _, _ []byte) int {
+	clear(to)
+	return len(to)
+}
+
+// applyChanges calls do for each range of an image, with the range's bytes as the first and second
+// argument and the changes as the third; subtle.XORBytes makes the changes. applyChanges returns the
+// first error and its byte, or "".
+func applyChanges(image, changes []byte, do func(to, from, changes []byte) int) (at int, what string) {
 	to := uint64(0)
 	for at < len(changes) {
 		skip, n := binary.Uvarint(changes[at:])
@@ -235,7 +301,7 @@ func applyChanges(image, changes []byte) (at int, what string) {
 				len(changes)-begin)
 		default:
 			from := image[to+skip:][:length]
-			subtle.XORBytes(from, from, changes[begin:][:length])
+			do(from, from, changes[begin:][:length])
 			at, to = begin+int(length), to+skip+length
 		}
 	}

@@ -80,7 +80,7 @@ func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
 	if err != nil {
 		return d, false, err
 	}
-	d, differ = r.describe().diff(from.image, to.image)
+	d, differ = r.describe().diff(r.flatOf(from), r.flatOf(to))
 	return d, differ, nil
 }
 

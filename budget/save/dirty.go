@@ -108,30 +108,44 @@ func (t *tracking) scan() {
 	}
 }
 
-// copy copies the pages that may differ between the state and a slot's image, in either direction.
-func (t *tracking) copy(to, from []byte, slot int) {
+// copy copies the pages that may differ between the state and a slot's image, in either direction,
+// without packed heaps.
+func (p *part) copy(image []byte, slot int, restores bool) {
+	t, state := p.tracking, p.bytes()
 	if t == nil {
-		copy(to, from)
+		p.move(image, state, 0, len(state), restores)
 		return
 	}
 	if t.tracker == nil {
-		for at := 0; at < len(from); at += dirtyPage {
-			end := min(at+dirtyPage, len(from))
-			if !bytes.Equal(to[at:end], from[at:end]) {
-				copy(to[at:end], from[at:end])
-			}
+		for at := 0; at < len(state); at += dirtyPage {
+			p.move(image, state, at, at+dirtyPage, restores)
 		}
 		return
 	}
 	d := t.images[slot]
 	for a, b := d.next(0); a < b; a, b = d.next(b) {
-		begin := max(a*dirtyPage-int(t.edge), 0)
-		end := min(b*dirtyPage-int(t.edge), len(from))
-		if begin < end {
-			copy(to[begin:end], from[begin:end])
-		}
+		p.move(image, state, a*dirtyPage-int(t.edge), b*dirtyPage-int(t.edge), restores)
 	}
 	clear(d)
+}
+
+// move copies the state's bytes [begin, end), as far as they exist outside of packed heaps. In a
+// tracked region without a tracker it leaves equal bytes alone.
+func (p *part) move(image, state []byte, begin, end int, restores bool) {
+	for i := range p.solids {
+		s := &p.solids[i]
+		from, to := max(begin, s.from), min(end, s.to)
+		if from >= to {
+			continue
+		}
+		dst, src := image[s.pos+from-s.from:][:to-from], state[from:to]
+		if restores {
+			dst, src = src, dst
+		}
+		if t := p.tracking; t == nil || t.tracker != nil || !bytes.Equal(dst, src) {
+			copy(dst, src)
+		}
+	}
 }
 
 // clears marks the pages of bytes that are cleared only in the image; from is their offset in the

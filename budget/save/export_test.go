@@ -1,17 +1,29 @@
 package save
 
 import (
+	"crypto/subtle"
 	"encoding/json"
 	"reflect"
 	"slices"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Exports for the tests of package save_test.
 var (
-	AppendChanges = appendChanges
-	ApplyChanges  = applyChanges
-	ReadFile      = readFile
+	ReadFile = readFile
 )
+
+// AppendChanges appends the changes between two flat images.
+func AppendChanges(dst, from, to []byte) []byte {
+	dst, _ = appendDifferences(dst, from, to, 0, 0)
+	return dst
+}
+
+// ApplyChanges makes changes in a flat image.
+func ApplyChanges(image, changes []byte) (at int, what string) {
+	return applyChanges(image, changes, subtle.XORBytes)
+}
 
 // Object is one allocation of a load.
 type Object = object
@@ -29,7 +41,7 @@ func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
 		copy(image, s.image)
 		head.baseHash = s.sum()
 	}
-	applyChanges(image, changes)
+	ApplyChanges(image, changes)
 	head.hash = hashOf(image)
 	delta := append(make([]byte, deltaHeader), changes...)
 	head.put(delta, r.of)
@@ -51,6 +63,7 @@ func Live(r *Ring) []byte {
 	for i := range r.parts {
 		p := r.parts[i]
 		p.tracking = nil
+		arena_c.Gather(startOf(p.bytes()), p.Size())
 		p.take(image, 0)
 		for _, node := range p.nodes { // as in a cleaned snapshot
 			clear(image[p.from+int(node.At-p.mark):][:node.Size])
@@ -65,7 +78,7 @@ func Hold(r *Ring, number uint64, image []byte) error {
 	if err := r.admit(number); err != nil {
 		return err
 	}
-	r.hold(number)
+	r.hold(number, len(image))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"hash/maphash"
 	"io"
 	"math"
 	"slices"
@@ -54,7 +55,7 @@ func (r *Ring) Write(w io.Writer, number uint64) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range [][]byte{append(head.append(nil), r.text...), s.image} {
+	for _, part := range [][]byte{append(head.append(nil), r.text...), s.bytes()} {
 		if _, err := w.Write(part); err != nil {
 			return r.badFile("Write", number, err)
 		}
@@ -70,7 +71,7 @@ func (r *Ring) AppendFile(dst []byte, number uint64) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return append(append(head.append(dst), r.text...), s.image...), nil
+	return append(append(head.append(dst), r.text...), s.bytes()...), nil
 }
 
 func (r *Ring) fileOf(what string, number uint64) (s *slot, head fileHead, err error) {
@@ -89,7 +90,7 @@ func (r *Ring) fileOf(what string, number uint64) (s *slot, head fileHead, err e
 		r.text = text
 	}
 	head = r.described
-	head.imageSize, head.number, head.imageSum = uint64(len(s.image)), number, sumOf(s.image)
+	head.imageSize, head.number, head.imageSum = uint64(s.used), number, sumOf(s.bytes())
 	return s, head, nil
 }
 
@@ -120,7 +121,7 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 		return 0, err
 	}
 	if here := r.describe(); head.fingerprint != here.fingerprint() ||
-		head.imageSize != uint64(r.Size()) {
+		head.imageSize < uint64(r.fixed) || r.isFlat() && head.imageSize != uint64(r.Size()) {
 		what, err := r.differs(&f, head)
 		if err != nil {
 			return 0, err
@@ -130,21 +131,50 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err := f.text(head, io.Discard); err != nil {
 		return 0, err
 	}
-	if err := f.full(r.spare, "the snapshot"); err != nil {
+	if head.imageSize > uint64(len(r.spare)) {
+		return 0, f.bad(16, "a snapshot of %d bytes, and the ring holds %d: raise the most of State.Heap by %d or more",
+			head.imageSize, len(r.spare), head.imageSize-uint64(len(r.spare)))
+	}
+	image := r.spare[:head.imageSize]
+	if err := f.full(image, "the snapshot"); err != nil {
 		return 0, err
 	}
-	if sum := sumOf(r.spare); sum != head.imageSum {
-		return 0, f.bad(f.at-len(r.spare),
-			"the snapshot is damaged: its checksum is %#x, and the header says %#x", sum, head.imageSum)
+	at := f.at - len(image)
+	if sum := sumOf(image); sum != head.imageSum {
+		return 0, f.bad(at, "the snapshot is damaged: its checksum is %#x, and the header says %#x", sum, head.imageSum)
 	}
-	if err := r.admit(head.number); err != nil {
-		return 0, f.bad(f.at-len(r.spare), "the snapshot is a state that this program can't produce: %w", err)
+	used, err := r.admitFile(image, head.number)
+	if err != nil {
+		return 0, f.bad(at, "the snapshot is a state that this program can't produce: %w", err)
 	}
-	to := r.hold(head.number)
+	to := r.hold(head.number, used)
 	for i := range r.parts {
 		to.finalizers[i] = r.parts[i].saved.Stack().Finalizers()
 	}
 	return head.number, nil
+}
+
+// admitFile checks the image of a file, at the front of r.spare. It returns the image's size.
+func (r *Ring) admitFile(image []byte, number uint64) (used int, err error) {
+	if r.isFlat() {
+		return len(image), r.admit(number)
+	}
+	if err := spread(r.pieces, r.fixed, r.zeroFlat(), image); err != nil {
+		return 0, err
+	}
+	if err := r.admit(number); err != nil {
+		return 0, err
+	}
+	was := maphash.Bytes(r.seed, image) // a CRC can be forged
+	if used, err = r.repack(); err != nil {
+		return 0, err
+	}
+	if maphash.Bytes(r.seed, r.spare[:used]) != was {
+		return 0, errors.New("its heaps aren't packed as a ring packs them")
+	}
+	r.wipe(r.spare[:used])
+	r.isZero = true
+	return used, nil
 }
 
 // differs returns the first difference between a file's program and this one, or for a long
@@ -253,9 +283,12 @@ func (f *source) layout(h fileHead) (*layout, error) {
 	if err := l.check(); err != nil {
 		return nil, f.bad(fileHeader, "the description: %w", err)
 	}
-	if size := l.imageSize(); size != h.imageSize {
-		return nil, f.bad(16, "a snapshot of %d bytes here, and of %d by the description", h.imageSize,
-			size)
+	flat, fixed := l.sizes()
+	if flat != fixed && h.imageSize >= fixed {
+		return l, nil // packed heaps, which have any size
+	}
+	if flat != h.imageSize {
+		return nil, f.bad(16, "a snapshot of %d bytes here, and of %d by the description", h.imageSize, fixed)
 	}
 	return l, nil
 }
@@ -263,7 +296,7 @@ func (f *source) layout(h fileHead) (*layout, error) {
 type file struct {
 	Number, Fingerprint uint64
 	Layout              *layout
-	Image               []byte
+	Image               []byte // flat
 }
 
 // readFile reads a file of any program, and checks it like [Ring.Read] as far as it can without a
@@ -282,9 +315,10 @@ func readFile(rd io.Reader) (*file, error) {
 	if of := l.fingerprint(); of != h.fingerprint {
 		return nil, f.bad(32, "fingerprint %#x here, and %#x by the description", h.fingerprint, of)
 	}
-	if h.imageSize > fileImageMost {
+	flat, fixed := l.sizes()
+	if size := max(h.imageSize, flat); size > fileImageMost {
 		return nil, f.bad(16, "a snapshot of %d bytes: without a ring at most %d are read; use Ring.Read "+
-			"and Ring.Diff", h.imageSize, fileImageMost)
+			"and Ring.Diff", size, fileImageMost)
 	}
 	var b bytes.Buffer // takes no more memory than the file has bytes
 	n, err := io.CopyN(&b, f.rd, int64(h.imageSize))
@@ -295,6 +329,14 @@ func readFile(rd io.Reader) (*file, error) {
 	if sum := sumOf(image); sum != h.imageSum {
 		return nil, f.bad(f.at-len(image),
 			"the snapshot is damaged: its checksum is %#x, and the header says %#x", sum, h.imageSum)
+	}
+	if flat != fixed {
+		pieces, fixed := piecesOf(l.shapes())
+		packed := image
+		image = make([]byte, flat)
+		if err := spread(pieces, fixed, image, packed); err != nil {
+			return nil, f.bad(f.at-len(packed), "the snapshot: %w", err)
+		}
 	}
 	return &file{h.number, h.fingerprint, l, image}, nil
 }

@@ -8,6 +8,12 @@ import (
 // PageSize is the size in bytes of the pages of [Ring.PageHashes].
 const PageSize = 4096
 
+// zeros stand for free bytes; zeroSum is the hash of a page of them.
+var (
+	zeros   [PageSize]byte
+	zeroSum = sumOf(zeros[:])
+)
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Hash returns the hash of a snapshot, which is equal on all machines with equal states. It fails
@@ -23,7 +29,7 @@ func (r *Ring) Hash(number uint64) (uint64, error) {
 
 func (s *slot) sum() uint64 {
 	if !s.hashed {
-		s.hash, s.hashed = hashOf(s.image), true
+		s.hash, s.hashed = hashOf(s.bytes()), true
 	}
 	return s.hash
 }
@@ -39,8 +45,24 @@ func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {
 	if err != nil {
 		return list, err
 	}
-	for at := 0; at < len(s.image); at += PageSize {
-		list = append(list, pageSum(s.image, at))
+	w := r.segmentsOf(s.bytes())
+	for at := 0; at < r.flatSize; at += PageSize {
+		size := min(PageSize, r.flatSize-at)
+		if size == PageSize && (len(w.bytes) == 0 || w.at >= at+size) {
+			list = append(list, zeroSum)
+			continue
+		}
+		page := make([]byte, PageSize)[:size] // on the stack
+		for len(w.bytes) != 0 && w.at < at+size {
+			from, to := max(w.at, at), min(w.at+len(w.bytes), at+size)
+			if to-from == size {
+				page = w.bytes[from-w.at : to-w.at]
+			} else {
+				copy(page[from-at:], w.bytes[from-w.at:to-w.at])
+			}
+			w.skip(to - w.at)
+		}
+		list = append(list, sumOf(page))
 	}
 	return list, nil
 }

@@ -1,6 +1,7 @@
 package save
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -17,8 +18,8 @@ type layout struct {
 	Types []*typeLayout `json:"types"`
 }
 
-// partLayout is the state of one region. Its image is two 32-bit words for each pool, the counts of
-// free and retired chunks, and then the bytes, padded to a line.
+// partLayout is the state of one region. Its flat image is two 32-bit words for each pool, the counts
+// of free and retired chunks, and then the bytes, padded to a line. Pack.go has the packed form.
 type partLayout struct {
 	Region string `json:"region"` // the name in the plan
 	// Slot is the slot's name; a snapshot of one slot fits another.
@@ -29,6 +30,7 @@ type partLayout struct {
 	Of      []subject    `json:"of,omitempty"` // data that its play depends on
 	Pools   []poolLayout `json:"pools,omitempty"`
 	Kept    []keptLayout `json:"kept,omitempty"`
+	Heaps   []heapLayout `json:"heaps,omitempty"`
 	Objects []object     `json:"objects,omitempty"` // sorted by offset; in checked builds only
 }
 
@@ -41,6 +43,13 @@ type poolLayout struct {
 	Offset  uint64 `json:"offset"`
 	Numbers uint64 `json:"numbers"` // of the numbers of free chunks; generations follow them
 	Handles bool   `json:"handles,omitempty"`
+}
+
+// heapLayout is a heap whose free bytes the image doesn't have. Offset counts from the state's first
+// byte.
+type heapLayout struct {
+	Offset uint64 `json:"offset"`
+	Size   uint64 `json:"size"`
 }
 
 type object struct {
@@ -72,6 +81,9 @@ func (r *Ring) describe() *layout {
 				pool.first + h.Numbers - h.Chunks, h.Handles != 0})
 		}
 		part.Kept = d.kept(p.tenants)
+		for k := range p.heaps {
+			part.Heaps = append(part.Heaps, heapLayout{p.heaps[k].at, p.heaps[k].size})
+		}
 		l.Parts = append(l.Parts, part)
 	}
 	for i := range r.parts { // last, so that a release build has the same names for other types
@@ -140,12 +152,30 @@ func (l *layout) byName() map[string]*typeLayout {
 	return known
 }
 
-// imageSize returns the size of an image in bytes. pre: check has passed.
-func (l *layout) imageSize() (size uint64) {
+// shapes returns the shapes of the parts.
+func (l *layout) shapes() (list []shape) {
 	for i := range l.Parts {
-		_, _, size = l.Parts[i].span(size)
+		p := &l.Parts[i]
+		s := shape{pools: len(p.Pools), size: p.Size}
+		for _, h := range p.Heaps {
+			s.heaps = append(s.heaps, span{h.Offset, h.Offset + h.Size})
+		}
+		list = append(list, s)
 	}
-	return size
+	return list
+}
+
+// sizes returns the bytes of a flat image, and of those outside of packed heaps. pre: check has
+// passed.
+func (l *layout) sizes() (flat, fixed uint64) {
+	heaps := uint64(0)
+	for i := range l.Parts {
+		_, _, flat = l.Parts[i].span(flat)
+		for _, h := range l.Parts[i].Heaps {
+			heaps += h.Size
+		}
+	}
+	return flat, flat - heaps
 }
 
 // span returns the range of the part's bytes in an image, and the next part's start.
@@ -211,6 +241,9 @@ func (l *layout) differs(file *layout) string {
 		if text := here.differsKept(there); text != "" {
 			return text
 		}
+		if text := here.differsHeaps(there); text != "" {
+			return text
+		}
 		if here.Mark != there.Mark {
 			return differ("bytes before the state of region "+here.Region, here.Mark, there.Mark)
 		}
@@ -219,4 +252,16 @@ func (l *layout) differs(file *layout) string {
 		}
 	}
 	return ""
+}
+
+// differsHeaps returns the first difference between two parts' packed heaps, or "".
+func (p *partLayout) differsHeaps(file *partLayout) string {
+	i, here, there := differIn(p.Heaps, file.Heaps, func(h *heapLayout) string {
+		return fmt.Sprintf("%d bytes at %#x", h.Size, h.Offset)
+	})
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("heap %d of State.Heap in region %s: %s here, and %s in the file", i, p.Region,
+		cmp.Or(here, "none"), cmp.Or(there, "none"))
 }

@@ -105,6 +105,14 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 	if err := p.checkKept(known); err != nil {
 		return err
 	}
+	last := uint64(0)
+	for _, h := range p.Heaps {
+		if h.Offset%arena_c.HeapAlign != 0 || h.Size%arena_c.HeapAlign != 0 || h.Size == 0 || h.Offset < last || h.Offset > p.Size ||
+			h.Size > p.Size-h.Offset {
+			return fmt.Errorf("a heap of %d bytes at byte %d of %d", h.Size, h.Offset, p.Size)
+		}
+		last = h.Offset + h.Size
+	}
 	for i := range p.Objects {
 		o := &p.Objects[i]
 		o.Scope, o.Label, o.Made = jsonfile.Printable(o.Scope), jsonfile.Printable(o.Label), jsonfile.Printable(o.Made)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -22,7 +23,13 @@ type Ring struct {
 	gen       uint64 // the record's when the ring was made; another one after the scope's end
 	parts     []part
 	slots     []slot
-	spare     []byte   // for images from outside, until they are checked
+	pieces    []piece // of a flat image
+	fixed     int     // bytes of an image outside of packed heaps
+	flatSize  int     // of a flat image
+	spare     []byte  // for an image from outside, until it is checked
+	flat      []byte  // for its flat image; the same as spare without packed heaps
+	isZero    bool    // flat has zeros in its heaps
+	seed      maphash.Seed
 	layout    *layout  // nil if not known
 	text      []byte   // the layout as JSON, for files; nil until a file is made
 	described fileHead // the part of a file's header that the layout determines
@@ -30,16 +37,22 @@ type Ring struct {
 	of        uint32 // checksum of the subjects
 }
 
-// part is a state and its range of an image: two words for each pool, then the bytes.
+// part is a state and its range of a flat image: two words for each pool, then the bytes.
 type part struct {
 	*State
 	words, from, to int
+	at              int       // of the words in a slot's image
+	solids          []solid   // the bytes outside of packed heaps
 	tracking        *tracking // nil if all bytes are copied
 }
+
+// solid is a range of a state outside of packed heaps, which begins at pos in a slot's image.
+type solid struct{ from, to, pos int }
 
 type slot struct {
 	index      int
 	image      []byte
+	used       int // bytes of the image that the snapshot takes
 	number     uint64
 	held       bool
 	clean      bool     // free chunks are cleared
@@ -49,58 +62,77 @@ type slot struct {
 	hashed     bool
 }
 
+func (s *slot) bytes() []byte { return s.image[:s.used] }
+
 // poolWords is the size of a pool's two words in an image: its counts of free and retired chunks.
 const poolWords = 8
 
-var imageMaker = scope.Plain[byte]()
-
-// NewRing allocates in s a ring of count snapshots of the states, and one more image if all their
-// regions are state regions. It ends the states: later allocations don't belong to them. s is the
-// scope of the state's load, or of a later load of a region higher in the plan. If s has no room,
-// NewRing unwinds with an error that names the knob to raise. It panics with other errors, such as
-// a finalizer or a forbidden type in a state region. An image takes the size of each state and 8
-// bytes for each of its pools, rounded up to a line. NewRing makes Go allocations.
+// NewRing allocates in s a ring of count snapshots of the states, and more images if all their
+// regions are state regions: one packed and, with a [State.Heap], one that isn't. It ends the
+// states: later allocations don't belong to them. s is the scope of the state's load, or of a later
+// load of a region higher in the plan. If s has no room, NewRing unwinds with an error that names
+// the knob to raise. It panics with other errors, such as a finalizer or a forbidden type in a state
+// region. An image takes the size of each state and 8 bytes for each of its pools, rounded up to a
+// line; a heap of [State.Heap] takes its most and 16 bytes. NewRing makes Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
 			count, len(states)))
 	}
-	r := &Ring{scope: s}
-	size, outside := 0, true
+	r := &Ring{scope: s, seed: maphash.MakeSeed()}
+	heaps, outside := 0, true
 	var saved []*budget.State
+	var shapes []shape
 	for _, st := range states {
 		if err := st.complete(s); err != nil {
 			panic(err)
 		}
-		p := part{State: st, words: size, from: size + poolWords*len(st.pools)}
+		p := part{State: st, words: r.flatSize, from: r.flatSize + poolWords*len(st.pools)}
 		p.to = p.from + int(st.Size())
-		size = (p.to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
+		r.flatSize = (p.to + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
+		for i := range st.heaps {
+			heaps += packedWords + int(st.heaps[i].most)
+		}
 		outside = outside && st.saved.IsState()
-		r.parts, saved = append(r.parts, p), append(saved, st.saved)
+		r.parts, saved, shapes = append(r.parts, p), append(saved, st.saved), append(shapes, st.shape())
 	}
 	r.of = subjectsSum(r.parts)
 	r.exclusive = budget.NewExclusive("Restore", saved...)
-	images := count
+	r.pieces, r.fixed = piecesOf(shapes)
+	for i := range r.parts {
+		r.parts[i].place(r.pieces)
+	}
+	size := (r.fixed + heaps + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
+	images, flat := count, 0
 	if outside {
 		images++
+		if heaps != 0 {
+			flat = r.flatSize
+		}
 	}
 	total := math.MaxInt // more than any scope has
-	if images <= total/max(size, 1) {
-		total = images * size
+	if images <= (total-flat)/max(size, 1) {
+		total = images*size + flat
 	}
-	// The empty slice aligns s to a line first: a full scope then reports a size that is enough.
-	imageMaker.SliceAligned(s, 0, arena_c.LineSize)
-	all := imageMaker.SliceAligned(s, total, arena_c.LineSize)
-	next := func() (image []byte) {
+	all := s.BytesUnzeroed(total, arena_c.LineSize)
+	next := func(size int) (image []byte) {
 		image, all = all[:size:size], all[size:]
 		return image
 	}
+	image := func() []byte {
+		image := next(size)
+		clear(image[:r.fixed]) // also the bytes up to a line
+		return image
+	}
 	for i := range count {
-		r.slots = append(r.slots, slot{index: i, image: next(), finalizers: make([]uint64, len(states)),
+		r.slots = append(r.slots, slot{index: i, image: image(), finalizers: make([]uint64, len(states)),
 			living: make([]int, len(states))})
 	}
 	if outside {
-		r.spare = next()
+		r.spare = image()
+		if r.flat = r.spare; flat != 0 {
+			r.flat = next(flat)
+		}
 	}
 	header, gen := s.C()
 	h := (*arena_c.Scopes)(header)
@@ -112,8 +144,16 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	return r
 }
 
-// Size returns the size of one snapshot in bytes.
+// Size returns the bytes that the ring has for one snapshot. Used returns the bytes that the
+// snapshot with that number takes of them, which are fewer if a heap of [State.Heap] has less in use
+// than its most; 0 if the ring doesn't hold it.
 func (r *Ring) Size() int { return len(r.slots[0].image) }
+func (r *Ring) Used(number uint64) int {
+	if s := r.find(number); s != nil && r.check() == nil {
+		return s.used
+	}
+	return 0
+}
 
 // Has reports whether the ring holds the snapshot with that number. It returns false if the ring's
 // scope ended, or a region was loaded again or rewound since.
@@ -121,9 +161,11 @@ func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check
 
 // Take makes a snapshot of the states as they are now. No goroutine may write them meanwhile. It
 // fails if a region's load isn't over, if a region was loaded again or rewound, or if the ring's
-// scope ended; in checked builds also if memory from before Begin was written. Take copies the
-// states; of a tracked region (budget.RegionPlan.Track) it copies only changed pages, and makes a
-// system call. It makes no Go allocation.
+// scope ended, or if a heap of [State.Heap] is damaged or has more in use than its most; in checked
+// builds also if memory from before Begin was written. Nothing has changed then. Take copies the
+// states without the free bytes of such heaps; of a tracked region (budget.RegionPlan.Track) it
+// copies only changed pages outside of the heaps, and makes a system call. It makes no Go
+// allocation.
 func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
@@ -133,10 +175,21 @@ func (r *Ring) Take(number uint64) error {
 			return err
 		}
 	}
+	for i := range r.parts {
+		p := &r.parts[i]
+		state := p.bytes()
+		arena_c.Gather(startOf(state), uint64(len(state)))
+		if err := p.fits(state); err != nil {
+			return fmt.Errorf("save: Take of snapshot %d of region %s of budget %q: %w", number, p.saved.Name(),
+				p.saved.Budget(), err)
+		}
+	}
 	to := r.place(number)
+	to.used = r.fixed
 	for i := range r.parts {
 		p := &r.parts[i]
 		p.take(to.image, to.index)
+		to.used = p.packHeaps(to.image, to.used, p.bytes())
 		to.finalizers[i] = p.saved.Stack().Finalizers()
 		to.living[i] = p.living()
 	}
@@ -174,8 +227,9 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 			return err
 		}
 	}
+	tail := from.image[r.fixed:from.used]
 	for i := range r.parts {
-		r.parts[i].restore(from.image, from.index)
+		tail = r.parts[i].restore(from.image, tail, from.index)
 	}
 	for i := range r.parts {
 		for _, fn := range r.parts[i].rebuild {
@@ -245,9 +299,13 @@ func (r *Ring) place(number uint64) *slot {
 	return to
 }
 
-func (r *Ring) hold(number uint64) *slot {
+// hold makes the image in spare a snapshot.
+func (r *Ring) hold(number uint64, used int) *slot {
 	to := r.place(number)
-	to.image, r.spare = r.spare, to.image
+	if r.isFlat() {
+		r.flat = to.image
+	}
+	to.image, r.spare, to.used = r.spare, to.image, used
 	to.number, to.held, to.clean = number, true, true
 	for i := range r.parts {
 		r.parts[i].tracking.replaced(to.index)
@@ -255,12 +313,42 @@ func (r *Ring) hold(number uint64) *slot {
 	return to
 }
 
+// place sets the positions of the part's bytes in a slot's image.
+func (p *part) place(pieces []piece) {
+	for _, piece := range pieces {
+		from, to := max(piece.flat, p.words), min(piece.flat+piece.size, p.to)
+		if piece.heap || from >= to {
+			continue
+		}
+		pos := piece.pos + from - piece.flat
+		if from == p.words {
+			p.at, pos, from = pos, pos+p.from-p.words, p.from
+		}
+		p.solids = append(p.solids, solid{from - p.from, to - p.from, pos})
+	}
+}
+
+// in returns size bytes of the state in a slot's image. pre: no packed heap has any of them.
+func (p *part) in(image []byte, from, size uint64) []byte {
+	for _, s := range p.solids {
+		if from >= uint64(s.from) && from+size <= uint64(s.to) {
+			return image[s.pos+int(from)-s.from:][:size]
+		}
+	}
+	panic("save: BUG: bytes of a packed heap are read in an image")
+}
+
+// states returns the states of a pool's chunks in a slot's image, as pool.states does.
+func (p *part) states(image []byte, pool *pool) []byte {
+	count := uint64(pool.header.Count)
+	return p.in(image, pool.first-count, count)
+}
+
+// take copies the state without its packed heaps. pre: the state was gathered.
 func (p *part) take(image []byte, slot int) {
-	from := p.bytes()
-	arena_c.Gather(startOf(from), uint64(len(from)))
 	p.tracking.scan()
-	p.tracking.copy(image[p.from:p.to], from, slot)
-	words := image[p.words:p.from]
+	p.copy(image, slot, false)
+	words := image[p.at:]
 	for i := range p.pools {
 		h := p.pools[i].header
 		binary.LittleEndian.PutUint32(words[poolWords*i:], uint32(h.Free))
@@ -271,16 +359,15 @@ func (p *part) take(image []byte, slot int) {
 // clean clears free chunks, which differ between builds, and the chain's nodes, which differ
 // between plans.
 func (p *part) clean(image []byte, slot int) {
-	bytes := image[p.from:p.to]
 	for _, node := range p.nodes {
-		clear(bytes[node.At-p.mark:][:node.Size])
+		clear(p.in(image, node.At-p.mark, node.Size))
 	}
 	for i := range p.pools {
 		pool := &p.pools[i]
-		states, at := pool.states(bytes), pool.first
+		states, at := p.states(image, pool), pool.first
 		for k := len(states) - 1; k >= 0 && states[k] != arena_c.ChunkFresh; k-- {
 			if states[k] != arena_c.ChunkLive {
-				chunk := bytes[at : at+pool.header.Stride]
+				chunk := p.in(image, at, pool.header.Stride)
 				p.tracking.clears(slot, at, chunk)
 				clear(chunk)
 			}
@@ -289,21 +376,28 @@ func (p *part) clean(image []byte, slot int) {
 	}
 }
 
-func (p *part) restore(image []byte, slot int) {
-	words, from, to := image[p.words:p.from], image[p.from:p.to], p.bytes()
+// restore puts the state back from a slot's image, whose next packed heaps are in tail. It returns
+// the heaps of the next part.
+func (p *part) restore(image, tail []byte, slot int) (rest []byte) {
+	words, to := image[p.at:], p.bytes()
+	if len(p.heaps) != 0 {
+		arena_c.Gather(startOf(to), uint64(len(to)))
+	}
 	for i := range p.pools {
 		pool := &p.pools[i]
-		pool.header.Remark(pool.states(from))
+		pool.header.Remark(p.states(image, pool))
 		pool.header.Free = uint64(binary.LittleEndian.Uint32(words[poolWords*i:]))
 		pool.header.Retired = binary.LittleEndian.Uint32(words[poolWords*i+4:])
 	}
 	p.tracking.scan()
-	p.tracking.copy(to, from, slot)
+	p.copy(image, slot, true)
 	chain := p.chain
 	for _, node := range p.nodes {
 		chain = chain[copy(to[node.At-p.mark:][:node.Size], chain):]
 	}
+	rest = p.unpackHeaps(to, tail)
 	arena_c.Scatter(startOf(to), uint64(len(to)))
+	return rest
 }
 
 // holds reports whether a chunk has an object, also one with a running finalizer.
@@ -317,7 +411,7 @@ func (p *part) objects(from *slot, finalizers uint64) error {
 		if object == "" {
 			continue
 		}
-		now, then := pool.states(p.bytes()), pool.states(from.image[p.from:p.to])
+		now, then := pool.states(p.bytes()), p.states(from.image, pool)
 		changed := 0
 		for k := range now {
 			if now[k] != then[k] && (holds(now[k]) || holds(then[k])) {

@@ -60,6 +60,9 @@ func (p *partLayout) show(w io.Writer, image []byte) {
 	for _, k := range p.Kept {
 		fmt.Fprintf(w, "  offset %#x\t%s\t%d bytes\n", p.Mark+k.Offset, k.Name, k.Size)
 	}
+	for _, h := range p.Heaps {
+		fmt.Fprintf(w, "  offset %#x\tarena.Heap\t%d bytes, saved without its free bytes\n", p.Mark+h.Offset, h.Size)
+	}
 	for _, o := range p.Objects {
 		if o.Pool {
 			continue

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
@@ -31,6 +30,7 @@ type State struct {
 	nodes   []scope.Node // of a state region; they never change
 	chain   []byte       // the nodes' bytes
 	tenants []tenant     // by offset
+	heaps   []packed     // by offset
 	library *room        // an allocator in it with unchecked contents, or nil
 	trusted bool
 	broken  error   // a damaged allocator
@@ -97,23 +97,6 @@ func (st *State) Rebuild(fn func() error) error {
 // All other checks still run.
 func (st *State) Authenticated() { st.trusted = true }
 
-// Heap has snapshots skip the free bytes of h, an arena.Heap on bytes of the state: a snapshot then
-// costs and holds as much as h has in use. most is the largest number of bytes that a snapshot
-// holds of h; NewRing takes memory for it. [Ring.Take] returns an error of a full scope for a heap
-// that needs more. The need is h's bytes in use, its lists, and 48 bytes for each free block;
-// without a guess, pass the size of h's block.
-//
-// Call Heap between [Begin] and [NewRing]. Heap panics at another time, for a heap that isn't
-// on bytes of the state, and for a heap that it has already. A heap without this call is copied
-// whole.
-func (st *State) Heap(h arena.Heap, most uint64) { st.pack("Heap", h, most, false) }
-
-// Library is [State.Heap] for a heap whose blocks a library fills. The library's addresses can't be
-// checked, so snapshots from outside need [State.Authenticated].
-func (st *State) Library(h arena.Heap, most uint64) { st.pack("Library", h, most, true) }
-
-func (st *State) pack(what string, h arena.Heap, most uint64, library bool) {}
-
 // Size returns the size of the state in bytes, or 0 before NewRing.
 func (st *State) Size() uint64 {
 	if st.end == 0 {
@@ -153,6 +136,7 @@ func (st *State) complete(s scope.Scope) error {
 		types, kept, st.made = st.saved.Stack().Watched()
 		st.addKept(kept)
 		st.broken = st.findRooms()
+		st.findLibraries()
 	}
 	st.findPools(types)
 	if st.broken == nil {

@@ -466,8 +466,8 @@ static void heap_has_only(upfront_heap *h) {
 }
 
 /* A random program on two heaps goes back now and then: the first to an image, the second to a copy
- * of all bytes. Both always have the same blocks and the same image, whatever their free bytes
- * hold. */
+ * of all bytes. Both always have the same blocks and the same image, with any bytes in their
+ * free blocks. */
 static void heap_images_random(uint64_t seed, uint64_t parked) {
     static struct heap_block now[2][HEAP_LIVE], then[2][HEAP_LIVE];
     static unsigned char whole[2 * WINDOW];

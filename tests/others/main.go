@@ -1,4 +1,4 @@
-// Command others runs programs of other people in a budget, and the same programs beside it, and
+// Command others runs programs of other people in a budget, and the same programs without one, and
 // prints one table.
 package main
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Program is one way to do a task: with this library, or beside it on the Go heap.
+// Program is one way to do a task: with this library, or on the Go heap.
 type Program struct {
 	Task string // "sqlite": the programs of one task stand together
 	Name string // "in a region", "on the Go heap"
