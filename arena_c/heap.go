@@ -255,8 +255,8 @@ func (h *Heap) PackSize() (size uint64, code Code) {
 	return uint64(found), OK
 }
 
-// Pack is upfront_heap_pack. In race builds it reports a read of the whole heap. pre: to has as many
-// bytes as PackSize returned.
+// Pack is upfront_heap_pack. In race builds it reports a read of the whole heap. pre: to has as
+// many bytes as PackSize returned.
 func (h *Heap) Pack(to []byte) uint64 {
 	out := unsafe.Pointer(unsafe.SliceData(to))
 	raceRead(unsafe.Pointer(h), uintptr(h.End))

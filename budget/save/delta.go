@@ -276,8 +276,8 @@ func clearRange(to, _, _ []byte) int {
 }
 
 // applyChanges calls do for each range of an image, with the range's bytes as the first and second
-// argument and the changes as the third; subtle.XORBytes makes the changes. applyChanges returns the
-// first error and its byte, or "".
+// argument and the changes as the third; subtle.XORBytes makes the changes. applyChanges returns
+// the first error and its byte, or "".
 func applyChanges(image, changes []byte, do func(to, from, changes []byte) int) (at int, what string) {
 	to := uint64(0)
 	for at < len(changes) {

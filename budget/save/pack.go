@@ -13,10 +13,10 @@ import (
 )
 
 // A snapshot has two forms. In a flat image each byte of the states has a fixed position: for each
-// part the words of its pools, then its bytes, padded to a line. A slot's image is packed: first the
-// pieces of the flat image outside of packed heaps, at fixed positions, and then for each packed
-// heap two words, its size here and its offset in the flat image, and its runs (arena_c/heap.h).
-// Without packed heaps both forms are the same bytes.
+// part the words of its pools, then its bytes, padded to a line. A slot's image is packed: first
+// the pieces of the flat image outside of packed heaps, at fixed positions, and then for each
+// packed heap two words, its size here and its offset in the flat image, and its runs
+// (arena_c/heap.h). Without packed heaps both forms are the same bytes.
 //
 // Say a state of 4096 bytes and no pools has a heap of 2048 bytes at 1024, with 600 bytes in use in
 // two runs. Its image has the pieces [0, 1024) and [3072, 4096), the two words, and 600 bytes with
@@ -101,11 +101,11 @@ func nextHeap(tail []byte) (runs, rest []byte) {
 	return tail[packedWords:][:size], tail[packedWords+size:]
 }
 
-// Heap makes snapshots skip the free bytes of h, an arena.Heap on bytes of the state: they cost and
-// hold what h has in use. most is the largest number of bytes that a snapshot holds of h; NewRing
-// takes memory for as many. h needs its bytes in use (arena.Stats.Used), 1 KiB, and 48 bytes for
-// each free block; a Take of more returns an error of a full scope. The size of h's block is always
-// enough.
+// Heap makes snapshots skip the free bytes of h, an arena.Heap on bytes of the state: a snapshot's
+// cost and size follow h's bytes in use. most is the largest number of bytes that a snapshot holds
+// of h; NewRing takes memory for as many. h needs its bytes in use (arena.Stats.Used), 1 KiB, and
+// 48 bytes for each free block; a Take of more returns an error of a full scope. The size of h's
+// block is always enough.
 //
 // Call Heap in the load before NewRing. It panics at another time, for a heap that isn't on bytes
 // of the state, and for one that it has already. Snapshots hold all bytes of a heap without this

@@ -106,7 +106,7 @@ func (p *packing) check(t *testing.T) {
 }
 
 // TestPackedModel: a program that goes back now and then has the blocks of that tick, and the same
-// hash as one that never left it. A snapshot holds what is in use.
+// hash as one that never left it. A snapshot holds the bytes in use.
 func TestPackedModel(t *testing.T) {
 	for most, last := range map[uint64]uint64{packedSize: 0x575fe23abd1e3c38, 0: 0} {
 		a, b := newPacking(t, most, nil), newPacking(t, most, nil)

@@ -71,9 +71,9 @@ const poolWords = 8
 // regions are state regions: one packed and, with a [State.Heap], one that isn't. It ends the
 // states: later allocations don't belong to them. s is the scope of the state's load, or of a later
 // load of a region higher in the plan. If s has no room, NewRing unwinds with an error that names
-// the knob to raise. It panics with other errors, such as a finalizer or a forbidden type in a state
-// region. An image takes the size of each state and 8 bytes for each of its pools, rounded up to a
-// line; a heap of [State.Heap] takes its most and 16 bytes. NewRing makes Go allocations.
+// the knob to raise. It panics with other errors, such as a finalizer or a forbidden type in a
+// state region. An image takes the size of each state and 8 bytes for each of its pools, rounded up
+// to a line; a heap of [State.Heap] takes its most and 16 bytes. NewRing makes Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -145,8 +145,8 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 }
 
 // Size returns the bytes that the ring has for one snapshot. Used returns the bytes that the
-// snapshot with that number takes of them, which are fewer if a heap of [State.Heap] has less in use
-// than its most; 0 if the ring doesn't hold it.
+// snapshot with that number takes of them, which are fewer if a heap of [State.Heap] has less in
+// use than its most; 0 if the ring doesn't hold it.
 func (r *Ring) Size() int { return len(r.slots[0].image) }
 func (r *Ring) Used(number uint64) int {
 	if s := r.find(number); s != nil && r.check() == nil {
