@@ -15,10 +15,14 @@ package arena_c
 // }
 // #cgo noescape upfront_heap_run_after
 // #cgo nocallback upfront_heap_run_after
-// #cgo noescape upfront_heap_pack_size
-// #cgo nocallback upfront_heap_pack_size
-// #cgo noescape upfront_heap_pack
-// #cgo nocallback upfront_heap_pack
+// typedef struct heap_image { uint64_t size; int code; } heap_image;
+// static inline heap_image upfront_heap_image(const upfront_heap *h, void *out, uint64_t room) {
+//     heap_image i = {0, UPFRONT_OK};
+//     i.code = upfront_heap_pack(h, out, room, &i.size);
+//     return i;
+// }
+// #cgo noescape upfront_heap_image
+// #cgo nocallback upfront_heap_image
 // #cgo noescape upfront_heap_erase
 // #cgo nocallback upfront_heap_erase
 // #cgo nocallback upfront_heap_init
@@ -246,21 +250,12 @@ func (h *Heap) TrimRoom() (bytes uint64, err error) {
 	return 0, nil
 }
 
-// PackSize is upfront_heap_pack_size.
-func (h *Heap) PackSize() (size uint64, code Code) {
-	found := int64(crossed(reads(&h.Used), C.upfront_heap_pack_size(h.c())))
-	if found < 0 {
-		return 0, Code(found)
-	}
-	return uint64(found), OK
-}
-
-// Pack is upfront_heap_pack. In race builds it reports a read of the whole heap. pre: to has as
-// many bytes as PackSize returned.
-func (h *Heap) Pack(to []byte) uint64 {
-	out := unsafe.Pointer(unsafe.SliceData(to))
+// Pack is upfront_heap_pack. In race builds it reports a read of the whole heap.
+func (h *Heap) Pack(out []byte) (size uint64, code Code) {
 	raceRead(unsafe.Pointer(h), uintptr(h.End))
-	return uint64(crossed(reads(&h.Used), C.upfront_heap_pack(h.c(), out)))
+	to := unsafe.Pointer(unsafe.SliceData(out))
+	i := crossed(reads(&h.Used), C.upfront_heap_image(h.c(), to, C.uint64_t(len(out))))
+	return uint64(i.size), Code(i.code)
 }
 
 // Erase is upfront_heap_erase.

@@ -220,14 +220,12 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
  * Equal bytes in live blocks, and equal calls since init, make equal images: bytes after a block's
  * asked size are zeros in an image. Images of different builds are equal after upfront_heap_plain.
  *
- * upfront_heap_pack_size checks all headers, and returns the size of the image or a code:
- * UPFRONT_CORRUPT after an overwrite, and UPFRONT_BAD_ARGUMENT in a checked build before
- * upfront_heap_plain. upfront_heap_pack writes the image and returns its size. pre:
- * upfront_heap_pack_size returned that size, and no call came between. Cost: O(blocks), and a copy
- * of the bytes in use. */
+ * upfront_heap_pack checks all headers, writes the image into `room` bytes and sets *size to its
+ * size. UPFRONT_FULL: the image needs *size bytes; `out` may be NULL if room is 0.
+ * UPFRONT_CORRUPT: a header was overwritten. UPFRONT_BAD_ARGUMENT also in a checked build before
+ * upfront_heap_plain. Cost: O(blocks), and a copy of the bytes in use. */
 #define UPFRONT_HEAP_RUN UINT64_C(16) /* the two words */
-int64_t upfront_heap_pack_size(const upfront_heap *h);
-uint64_t upfront_heap_pack(const upfront_heap *h, void *out);
+int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t *size);
 
 /* Erases the header of each block, so that addresses from before are refused after an image is put
  * back. The heap can't be used until then. Cost: O(blocks); O(size) after an overwrite. */

@@ -187,54 +187,48 @@ static inline uint64_t heap_kept(const upfront_heap *h, uint64_t at, uint64_t si
     return UPFRONT_HEAP_LEAST;
 }
 
-int64_t upfront_heap_pack_size(const upfront_heap *h) {
-    uint64_t at, size, before = 0, slack, kept, bytes;
-    if (h == NULL || UPFRONT_LOOKS(h))
-        return UPFRONT_BAD_ARGUMENT;
-    if (h->lists == 0 || h->first > h->end)
-        return UPFRONT_CORRUPT;
-    bytes = UPFRONT_HEAP_RUN + h->first;
-    for (at = h->first; at != h->end; at += size) {
-        if (!heap_header_ok(h, at, before))
-            return UPFRONT_CORRUPT;
-        before = size = upfront_heap_size(h, at);
-        kept = heap_kept(h, at, size, &slack);
-        bytes += kept + (kept != size) * UPFRONT_HEAP_RUN;
-    }
-    return (int64_t)(bytes + UPFRONT_HEAP_HEADER);
-}
-
-static void heap_put_run(char *run, uint64_t from, const char *end) {
+static void heap_put_run(char *out, uint64_t run, uint64_t from, uint64_t end) {
     uint64_t words[2];
     words[0] = from;
-    words[1] = upfront_distance(end, run) - UPFRONT_HEAP_RUN;
-    memcpy(run, words, sizeof words);
+    words[1] = end - run - UPFRONT_HEAP_RUN;
+    memcpy(out + run, words, sizeof words);
 }
 
-uint64_t upfront_heap_pack(const upfront_heap *h, void *out) {
-    char *run = (char *)out, *to = run + UPFRONT_HEAP_RUN;
-    uint64_t at, size, slack, kept, from = 0;
-    if (h == NULL || out == NULL)
-        return 0;
-    memcpy(to, h, (size_t)h->first);
-    to += h->first;
-    for (at = h->first; at != h->end; at += size) {
-        size = upfront_heap_size(h, at);
-        kept = heap_kept(h, at, size, &slack);
-        heap_copy(to, h, at, kept);
-        to += kept;
-        memset(to - slack, 0, (size_t)slack);
-        if (kept == size)
+int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t *size) {
+    char *to = (char *)out;
+    uint64_t at, block, slack, kept, before = 0, run = 0, from = 0, end = UPFRONT_HEAP_RUN;
+    if (h == NULL || size == NULL || (out == NULL && room != 0) || UPFRONT_LOOKS(h))
+        return UPFRONT_BAD_ARGUMENT;
+    *size = 0;
+    if (h->lists == 0 || h->first > h->end)
+        return UPFRONT_CORRUPT;
+    if (end + h->first <= room)
+        memcpy(to + end, h, (size_t)h->first);
+    end += h->first;
+    for (at = h->first; at != h->end; at += block) {
+        if (!heap_header_ok(h, at, before))
+            return UPFRONT_CORRUPT;
+        before = block = upfront_heap_size(h, at);
+        kept = heap_kept(h, at, block, &slack);
+        if (end + kept <= room) {
+            heap_copy(to + end, h, at, kept);
+            memset(to + end + kept - slack, 0, (size_t)slack);
+        }
+        end += kept;
+        if (kept == block)
             continue;
-        heap_put_run(run, from, to);
-        from = at + size;
-        run = to;
-        to += UPFRONT_HEAP_RUN;
+        if (end + UPFRONT_HEAP_RUN <= room)
+            heap_put_run(to, run, from, end);
+        from = at + block;
+        run = end;
+        end += UPFRONT_HEAP_RUN;
     }
-    heap_copy(to, h, at, UPFRONT_HEAP_HEADER);
-    to += UPFRONT_HEAP_HEADER;
-    heap_put_run(run, from, to);
-    return upfront_distance(to, out);
+    *size = end + UPFRONT_HEAP_HEADER;
+    if (*size > room)
+        return UPFRONT_FULL;
+    heap_copy(to + end, h, at, UPFRONT_HEAP_HEADER);
+    heap_put_run(to, run, from, *size);
+    return UPFRONT_OK;
 }
 
 void upfront_heap_erase(upfront_heap *h) {

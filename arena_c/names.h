@@ -58,7 +58,6 @@
 #define upfront_heap_made UPFRONT_NAME(heap_made)
 #define upfront_heap_next_run UPFRONT_NAME(heap_next_run)
 #define upfront_heap_pack UPFRONT_NAME(heap_pack)
-#define upfront_heap_pack_size UPFRONT_NAME(heap_pack_size)
 #define upfront_heap_phase UPFRONT_NAME(heap_phase)
 #define upfront_heap_plain UPFRONT_NAME(heap_plain)
 #define upfront_heap_realloc UPFRONT_NAME(heap_realloc)

@@ -243,28 +243,30 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 		return bad(40, "its base, snapshot %d, has hash %#x there and %#x here: the two games "+
 			"differ from then on", head.base, head.baseHash, base.sum())
 	}
-	r.flatten(r.zeroFlat(), base.bytes())
+	to := r.empty(head.number)
+	flat := r.zeroFlat(to)
+	r.flatten(flat, base.bytes())
 	changes := delta[deltaHeader:]
-	if at, what := applyChanges(r.flat, changes, subtle.XORBytes); what != "" {
+	if at, what := applyChanges(flat, changes, subtle.XORBytes); what != "" {
 		return bad(deltaHeader+at, "%s", what)
 	}
-	used, err := r.repack()
+	used, err := r.repack(to.image, flat)
 	if err != nil {
 		return bad(deltaHeader, "it makes a state that this program can't produce, or that its ring can't hold: %w", err)
 	}
-	hash := hashOf(r.spare[:used])
+	hash := hashOf(to.image[:used])
 	if hash != head.hash {
 		return bad(48, "it is damaged: it makes a snapshot with hash %#x, and says %#x", hash, head.hash)
 	}
-	if err := r.admit(head.number); err != nil {
+	if err := r.admit(flat, head.number); err != nil {
 		return bad(deltaHeader, "it makes a state that this program can't produce: %w", err)
 	}
 	if !r.isFlat() {
 		r.wipe(base.bytes())
-		applyChanges(r.flat, changes, clearRange)
+		applyChanges(flat, changes, clearRange)
 		r.isZero = true
 	}
-	to := r.hold(head.number, used)
+	r.holdOutside(to, head.number, used)
 	to.hash, to.hashed = hash, true
 	return head.number, nil
 }

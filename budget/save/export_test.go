@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-
-	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Exports for the tests of package save_test.
@@ -63,7 +61,6 @@ func Live(r *Ring) []byte {
 	for i := range r.parts {
 		p := r.parts[i]
 		p.tracking = nil
-		arena_c.Gather(startOf(p.bytes()), p.Size())
 		p.take(image, 0)
 		for _, node := range p.nodes { // as in a cleaned snapshot
 			clear(image[p.from+int(node.At-p.mark):][:node.Size])
@@ -74,11 +71,12 @@ func Live(r *Ring) []byte {
 
 // Hold makes an image a snapshot of the ring, if it passes check.
 func Hold(r *Ring, number uint64, image []byte) error {
-	copy(r.spare, image)
-	if err := r.admit(number); err != nil {
+	to := r.empty(number)
+	copy(to.image, image)
+	if err := r.admit(to.image, number); err != nil {
 		return err
 	}
-	r.hold(number, len(image))
+	r.holdOutside(to, number, len(image))
 	return nil
 }
 

@@ -131,11 +131,12 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err := f.text(head, io.Discard); err != nil {
 		return 0, err
 	}
-	if head.imageSize > uint64(len(r.spare)) {
+	to := r.empty(head.number)
+	if head.imageSize > uint64(len(to.image)) {
 		return 0, f.bad(16, "a snapshot of %d bytes, and the ring holds %d: raise the most of State.Heap by %d or more",
-			head.imageSize, len(r.spare), head.imageSize-uint64(len(r.spare)))
+			head.imageSize, len(to.image), head.imageSize-uint64(len(to.image)))
 	}
-	image := r.spare[:head.imageSize]
+	image := to.image[:head.imageSize]
 	if err := f.full(image, "the snapshot"); err != nil {
 		return 0, err
 	}
@@ -143,38 +144,36 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if sum := sumOf(image); sum != head.imageSum {
 		return 0, f.bad(at, "the snapshot is damaged: its checksum is %#x, and the header says %#x", sum, head.imageSum)
 	}
-	used, err := r.admitFile(image, head.number)
-	if err != nil {
+	if err := r.admitFile(to, len(image), head.number); err != nil {
 		return 0, f.bad(at, "the snapshot is a state that this program can't produce: %w", err)
 	}
-	to := r.hold(head.number, used)
-	for i := range r.parts {
-		to.finalizers[i] = r.parts[i].saved.Stack().Finalizers()
-	}
+	r.holdOutside(to, head.number, len(image))
 	return head.number, nil
 }
 
-// admitFile checks the image of a file, at the front of r.spare. It returns the image's size.
-func (r *Ring) admitFile(image []byte, number uint64) (used int, err error) {
+// admitFile checks the image of a file in an empty slot.
+func (r *Ring) admitFile(to *slot, size int, number uint64) error {
+	flat := r.zeroFlat(to)
 	if r.isFlat() {
-		return len(image), r.admit(number)
+		return r.admit(flat, number)
 	}
-	if err := spread(r.pieces, r.fixed, r.zeroFlat(), image); err != nil {
-		return 0, err
+	if err := spread(r.pieces, r.fixed, flat, to.image[:size]); err != nil {
+		return err
 	}
-	if err := r.admit(number); err != nil {
-		return 0, err
+	if err := r.admit(flat, number); err != nil {
+		return err
 	}
-	was := maphash.Bytes(r.seed, image) // a CRC can be forged
-	if used, err = r.repack(); err != nil {
-		return 0, err
+	was := maphash.Bytes(r.seed, to.image[:size]) // a CRC can be forged
+	used, err := r.repack(to.image, flat)
+	if err != nil {
+		return err
 	}
-	if maphash.Bytes(r.seed, r.spare[:used]) != was {
-		return 0, errors.New("its heaps aren't packed as a ring packs them")
+	if maphash.Bytes(r.seed, to.image[:used]) != was {
+		return errors.New("its heaps aren't packed as a ring packs them")
 	}
-	r.wipe(r.spare[:used])
+	r.wipe(to.image[:used])
 	r.isZero = true
-	return used, nil
+	return nil
 }
 
 // differs returns the first difference between a file's program and this one, or for a long

@@ -144,45 +144,29 @@ func (st *State) pack(what string, h arena.Heap, most uint64, library bool) {
 	slices.SortFunc(st.heaps, func(a, b packed) int { return cmp.Compare(a.at, b.at) })
 }
 
-// sizeIn returns the bytes of the heap's runs, for a state's bytes. It returns an error for a heap
-// that was overwritten, or that an image has no room for. pre: the state's words may be of any
-// program.
-func (h *packed) sizeIn(state []byte) (size uint64, err error) {
-	header := headerOf[arena_c.Heap](state[h.at:])
-	if header.First != h.first || header.End != h.last || header.Plain == 0 {
-		return 0, fmt.Errorf("the words of the arena.Heap at byte %#x aren't those of the heap that %s named", h.at, h.what)
-	}
-	size, code := header.PackSize()
-	if code != arena_c.OK {
-		return 0, fmt.Errorf("the arena.Heap at byte %#x is damaged: a header of a block was overwritten", h.at)
-	}
-	if size > h.most {
-		return 0, fmt.Errorf("the arena.Heap at byte %#x has %d bytes in use and needs %d in a snapshot, and %s permits %d: "+
-			"raise its most to %[3]d or more: %[6]w", h.at, header.Used, size, h.what, h.most, scope.ErrFull)
-	}
-	return size, nil
-}
-
-// fits returns an error if a heap of the part can't be packed.
-func (p *part) fits(state []byte) error {
-	for i := range p.heaps {
-		if _, err := p.heaps[i].sizeIn(state); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// packHeaps packs the part's heaps into an image from `at` on, and returns their end. pre: fits.
-func (p *part) packHeaps(image []byte, at int, state []byte) (end int) {
+// packHeaps packs the part's heaps into an image from `at` on, and returns their end. It returns an
+// error for a heap that was overwritten, and for one that the image has no room for. The state's
+// bytes may be from outside.
+func (p *part) packHeaps(image []byte, at int, state []byte) (end int, err error) {
 	for i := range p.heaps {
 		h := &p.heaps[i]
-		size := headerOf[arena_c.Heap](state[h.at:]).Pack(image[at+packedWords:])
+		header := headerOf[arena_c.Heap](state[h.at:])
+		if header.First != h.first || header.End != h.last || header.Plain == 0 {
+			return 0, fmt.Errorf("byte %#x of the state isn't the heap of %s any more", h.at, h.what)
+		}
+		size, code := header.Pack(image[at+packedWords:][:h.most])
+		switch {
+		case code == arena_c.Full:
+			return 0, fmt.Errorf("the arena.Heap at byte %#x of the state has %d bytes in use and needs %d in a snapshot, and %s "+
+				"permits %d: raise its most to %[3]d or more: %[6]w", h.at, header.Used, size, h.what, h.most, scope.ErrFull)
+		case code != arena_c.OK:
+			return 0, fmt.Errorf("the arena.Heap at byte %#x of the state is damaged: a header of a block was overwritten", h.at)
+		}
 		binary.LittleEndian.PutUint64(image[at:], size)
 		binary.LittleEndian.PutUint64(image[at+8:], uint64(p.from)+h.at)
 		at += packedWords + int(size)
 	}
-	return at
+	return at, nil
 }
 
 // unpackHeaps puts the part's heaps back from the packed heaps in tail, and returns the rest. The
@@ -301,10 +285,14 @@ func (r *Ring) flatten(flat, image []byte) {
 	}
 }
 
-// zeroFlat returns r.flat with zeros in its heaps. Each use of it makes them zeros again, or leaves
+// zeroFlat returns memory for the flat image of an empty slot: the slot's own image if both forms
+// are the same, else r.flat with zeros in its heaps. Each use of it makes them zeros again, or leaves
 // isZero false.
-func (r *Ring) zeroFlat() []byte {
-	if !r.isZero && !r.isFlat() {
+func (r *Ring) zeroFlat(to *slot) []byte {
+	if r.isFlat() {
+		return to.image
+	}
+	if !r.isZero {
 		clear(r.flat)
 	}
 	r.isZero = false
@@ -318,26 +306,23 @@ func (r *Ring) wipe(image []byte) {
 	}
 }
 
-// repack writes r.flat, a snapshot from outside, into r.spare. It returns the size, or an error for
-// a heap that can't be packed.
-func (r *Ring) repack() (size int, err error) {
+// repack writes the image of a flat one, a snapshot from outside. It returns the size, or an error
+// for a heap that can't be packed.
+func (r *Ring) repack(image, flat []byte) (size int, err error) {
 	if r.isFlat() {
-		return len(r.spare), nil
-	}
-	for i := range r.parts {
-		p := &r.parts[i]
-		if err := p.fits(r.flat[p.from:p.to]); err != nil {
-			return 0, fmt.Errorf("region %s: %w", p.saved.Name(), err)
-		}
+		return len(image), nil
 	}
 	for _, p := range r.pieces {
 		if !p.heap {
-			copy(r.spare[p.pos:][:p.size], r.flat[p.flat:])
+			copy(image[p.pos:][:p.size], flat[p.flat:])
 		}
 	}
 	at := r.fixed
 	for i := range r.parts {
-		at = r.parts[i].packHeaps(r.spare, at, r.flat[r.parts[i].from:r.parts[i].to])
+		p := &r.parts[i]
+		if at, err = p.packHeaps(image, at, flat[p.from:p.to]); err != nil {
+			return 0, fmt.Errorf("region %s: %w", p.saved.Name(), err)
+		}
 	}
 	return at, nil
 }

@@ -23,6 +23,7 @@ type Ring struct {
 	gen       uint64 // the record's when the ring was made; another one after the scope's end
 	parts     []part
 	slots     []slot
+	count     int     // the most snapshots that it holds
 	pieces    []piece // of a flat image
 	fixed     int     // bytes of an image outside of packed heaps
 	flatSize  int     // of a flat image
@@ -67,19 +68,21 @@ func (s *slot) bytes() []byte { return s.image[:s.used] }
 // poolWords is the size of a pool's two words in an image: its counts of free and retired chunks.
 const poolWords = 8
 
-// NewRing allocates in s a ring of count snapshots of the states, and more images if all their
-// regions are state regions: one packed and, with a [State.Heap], one that isn't. It ends the
-// states: later allocations don't belong to them. s is the scope of the state's load, or of a later
-// load of a region higher in the plan. If s has no room, NewRing unwinds with an error that names
-// the knob to raise. It panics with other errors, such as a finalizer or a forbidden type in a
-// state region. An image takes the size of each state and 8 bytes for each of its pools, rounded up
-// to a line; a heap of [State.Heap] takes its most and 16 bytes. NewRing makes Go allocations.
+// NewRing allocates in s a ring of count snapshots of the states. It ends the states: later
+// allocations don't belong to them. s is the scope of the state's load, or of a later load of a
+// region higher in the plan. If s has no room, NewRing unwinds with an error that names the knob to
+// raise. It panics with other errors, such as a finalizer or a forbidden type in a state region.
+//
+// An image takes the size of each state and 8 bytes for each of its pools, rounded up to a line; of
+// a [State.Heap] it takes the heap's most and 16 bytes. If all regions are state regions, or a heap
+// is packed, the ring has one image more; with both it also has an image of all bytes. NewRing makes
+// Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
 			count, len(states)))
 	}
-	r := &Ring{scope: s, seed: maphash.MakeSeed()}
+	r := &Ring{scope: s, count: count, seed: maphash.MakeSeed()}
 	heaps, outside := 0, true
 	var saved []*budget.State
 	var shapes []shape
@@ -104,11 +107,11 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	}
 	size := (r.fixed + heaps + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
 	images, flat := count, 0
-	if outside {
-		images++
-		if heaps != 0 {
-			flat = r.flatSize
-		}
+	if outside || heaps != 0 {
+		images++ // a snapshot that fails halfway replaces none
+	}
+	if outside && heaps != 0 {
+		flat = r.flatSize
 	}
 	total := math.MaxInt // more than any scope has
 	if images <= (total-flat)/max(size, 1) {
@@ -119,26 +122,17 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		image, all = all[:size:size], all[size:]
 		return image
 	}
-	image := func() []byte {
-		image := next(size)
-		clear(image[:r.fixed]) // also the bytes up to a line
-		return image
-	}
-	for i := range count {
-		r.slots = append(r.slots, slot{index: i, image: image(), finalizers: make([]uint64, len(states)),
+	for i := range images {
+		r.slots = append(r.slots, slot{index: i, image: next(size), finalizers: make([]uint64, len(states)),
 			living: make([]int, len(states))})
+		clear(r.slots[i].image[:r.fixed]) // also the bytes up to a line
 	}
-	if outside {
-		r.spare = image()
-		if r.flat = r.spare; flat != 0 {
-			r.flat = next(flat)
-		}
-	}
+	r.flat = next(flat)
 	header, gen := s.C()
 	h := (*arena_c.Scopes)(header)
 	r.record, r.gen = h.Record(h.Find(gen)), gen
 	for i := range r.parts {
-		r.parts[i].tracking = newTracking(r.parts[i].State, count)
+		r.parts[i].tracking = newTracking(r.parts[i].State, images)
 		r.parts[i].ring = r
 	}
 	return r
@@ -175,25 +169,19 @@ func (r *Ring) Take(number uint64) error {
 			return err
 		}
 	}
-	for i := range r.parts {
-		p := &r.parts[i]
-		state := p.bytes()
-		arena_c.Gather(startOf(state), uint64(len(state)))
-		if err := p.fits(state); err != nil {
-			return fmt.Errorf("save: Take of snapshot %d of region %s of budget %q: %w", number, p.saved.Name(),
-				p.saved.Budget(), err)
-		}
-	}
-	to := r.place(number)
-	to.used = r.fixed
+	to, used := r.empty(number), r.fixed
 	for i := range r.parts {
 		p := &r.parts[i]
 		p.take(to.image, to.index)
-		to.used = p.packHeaps(to.image, to.used, p.bytes())
+		var err error
+		if used, err = p.packHeaps(to.image, used, p.bytes()); err != nil {
+			return fmt.Errorf("save: Take of snapshot %d of region %s of budget %q: %w", number, p.saved.Name(),
+				p.saved.Budget(), err)
+		}
 		to.finalizers[i] = p.saved.Stack().Finalizers()
 		to.living[i] = p.living()
 	}
-	to.number, to.held = number, true
+	r.hold(to, number, used)
 	return nil
 }
 
@@ -280,37 +268,65 @@ func (r *Ring) get(number uint64) (*slot, error) {
 	}
 	slices.Sort(held)
 	return nil, fmt.Errorf("save: region %[2]s: the ring of %[3]d doesn't hold snapshot %[1]d; make it larger in "+
-		"NewRing; it holds: %[4]s", number, r.parts[0].saved.Name(), len(r.slots),
+		"NewRing; it holds: %[4]s", number, r.parts[0].saved.Name(), r.count,
 		strings.Trim(fmt.Sprint(held), "[]"))
 }
 
-// place empties the slot for a new snapshot with that number, and returns it.
-func (r *Ring) place(number uint64) *slot {
-	to := r.find(number)
+// old returns the snapshot that a new one with that number replaces: the one with the same number,
+// or the lowest if the ring is full. It returns nil if there is none.
+func (r *Ring) old(number uint64) (old *slot) {
+	held := 0
 	for i := range r.slots {
 		s := &r.slots[i]
 		switch {
-		case to != nil && to.held && to.number == number:
-		case to == nil, !s.held && to.held, s.held == to.held && s.number < to.number:
-			to = s
+		case !s.held:
+			continue
+		case s.number == number:
+			return s
+		case old == nil || s.number < old.number:
+			old = s
 		}
+		held++
 	}
-	to.held, to.clean, to.hashed = false, false, false
-	return to
+	if held < r.count {
+		return nil
+	}
+	return old
 }
 
-// hold makes the image in spare a snapshot.
-func (r *Ring) hold(number uint64, used int) *slot {
-	to := r.place(number)
-	if r.isFlat() {
-		r.flat = to.image
+// empty returns a slot for a new snapshot with that number. Only a ring of exactly count slots may
+// give up an old snapshot for it.
+func (r *Ring) empty(number uint64) *slot {
+	if len(r.slots) == r.count {
+		if old := r.old(number); old != nil {
+			old.held = false
+			return old
+		}
 	}
-	to.image, r.spare, to.used = r.spare, to.image, used
-	to.number, to.held, to.clean = number, true, true
+	for i := range r.slots {
+		if !r.slots[i].held {
+			return &r.slots[i]
+		}
+	}
+	panic("unreachable")
+}
+
+// hold makes the image in an empty slot a snapshot, in place of an old one.
+func (r *Ring) hold(to *slot, number uint64, used int) {
+	if old := r.old(number); old != nil {
+		old.held = false
+	}
+	to.number, to.used, to.held, to.clean, to.hashed = number, used, true, false, false
+}
+
+// holdOutside is hold for a snapshot from outside, which passed all checks.
+func (r *Ring) holdOutside(to *slot, number uint64, used int) {
+	r.hold(to, number, used)
+	to.clean = true
 	for i := range r.parts {
 		r.parts[i].tracking.replaced(to.index)
+		to.finalizers[i] = r.parts[i].saved.Stack().Finalizers()
 	}
-	return to
 }
 
 // place sets the positions of the part's bytes in a slot's image.
@@ -344,8 +360,10 @@ func (p *part) states(image []byte, pool *pool) []byte {
 	return p.in(image, pool.first-count, count)
 }
 
-// take copies the state without its packed heaps. pre: the state was gathered.
+// take copies the state without its packed heaps.
 func (p *part) take(image []byte, slot int) {
+	state := p.bytes()
+	arena_c.Gather(startOf(state), uint64(len(state)))
 	p.tracking.scan()
 	p.copy(image, slot, false)
 	words := image[p.at:]

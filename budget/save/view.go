@@ -32,15 +32,15 @@ type viewed struct {
 // never verified. Verification makes no Go allocation apart from fn's.
 func (st *State) Verify(fn func(View) error) { st.verify = append(st.verify, fn) }
 
-// admit returns an error if the flat image, a snapshot from outside, can't be one of this program.
-func (r *Ring) admit(number uint64) error {
+// admit returns an error if a flat image, a snapshot from outside, can't be one of this program.
+func (r *Ring) admit(flat []byte, number uint64) error {
 	for i := range r.parts {
-		if err := r.parts[i].check(r.flat); err != nil {
+		if err := r.parts[i].check(flat); err != nil {
 			return err
 		}
 	}
 	for i := range r.parts {
-		if err := r.parts[i].verified(r.flat); err != nil {
+		if err := r.parts[i].verified(flat); err != nil {
 			return fmt.Errorf("region %s, snapshot %d: %w", r.parts[i].saved.Name(), number, err)
 		}
 	}

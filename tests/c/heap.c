@@ -431,13 +431,19 @@ static void heap_run_skips(void) {
 
 static unsigned char heap_image[4 * WINDOW], heap_image_again[4 * WINDOW], heap_image_twin[4 * WINDOW];
 
+/* Packs the heap into exactly as many bytes as it needs, and into all smaller numbers once. */
 static uint64_t heap_packed(const upfront_heap *h, unsigned char *out) {
-    int64_t size = upfront_heap_pack_size(h);
-    CHECK(size > 0 && size <= (int64_t)sizeof heap_image);
+    static uint64_t less;
+    uint64_t size, again;
+    CHECK_EQ(upfront_heap_pack(h, NULL, 0, &size), UPFRONT_FULL);
+    CHECK(size <= sizeof heap_image);
     memset(out, 0xEE, sizeof heap_image);
-    CHECK_EQ(upfront_heap_pack(h, out), size);
-    CHECK(holds(out + size, sizeof heap_image - (uint64_t)size, 0xEE));
-    return (uint64_t)size;
+    less = (less + 16) % size;
+    CHECK_EQ(upfront_heap_pack(h, out, less, &again), UPFRONT_FULL);
+    CHECK(again == size && holds(out + less, sizeof heap_image - less, 0xEE));
+    CHECK_EQ(upfront_heap_pack(h, out, size, &again), UPFRONT_OK);
+    CHECK(again == size && holds(out + size, sizeof heap_image - size, 0xEE));
+    return size;
 }
 
 /* Puts an image back, and checks that its runs follow each other with free bytes between them. */
@@ -520,16 +526,17 @@ static void heap_images_random(uint64_t seed, uint64_t parked) {
 static void heap_images_refuse(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_heap *h = upfront_heap_init(w, WINDOW, 8);
-    uint64_t i, k, first;
+    uint64_t i, k, first, size;
     char *p[8];
 #ifdef UPFRONT_CHECKED
-    CHECK_EQ(upfront_heap_pack_size(h), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_heap_pack(h, NULL, 0, &first), UPFRONT_BAD_ARGUMENT);
 #endif
     upfront_heap_plain(h);
-    CHECK_EQ(upfront_heap_pack(h, NULL), 0);
+    CHECK_EQ(upfront_heap_pack(h, NULL, 1, &first), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_heap_pack(h, NULL, 0, NULL), UPFRONT_BAD_ARGUMENT);
     first = h->first;
     h->first = h->end + 16;
-    CHECK_EQ(upfront_heap_pack_size(h), UPFRONT_CORRUPT);
+    CHECK_EQ(upfront_heap_pack(h, NULL, 0, &size), UPFRONT_CORRUPT);
     upfront_heap_erase(h);
     h->first = first;
     for (k = 0; k < 8; k++) {
@@ -537,9 +544,9 @@ static void heap_images_refuse(void) {
             p[i] = heap_got(h, 2000 * (i % 2) + 20, 1);
         heap_give(h, p[2]);
         heap_give(h, p[5]);
-        CHECK(upfront_heap_pack_size(h) > 0);
+        CHECK_EQ(upfront_heap_pack(h, NULL, 0, &size), UPFRONT_FULL);
         upfront_heap_set(h, (uint64_t)(p[k] - (char *)h) - 8, 77);
-        CHECK_EQ(upfront_heap_pack_size(h), UPFRONT_CORRUPT);
+        CHECK_EQ(upfront_heap_pack(h, heap_image, sizeof heap_image, &size), UPFRONT_CORRUPT);
         upfront_heap_erase(h);
         for (i = h->first + 16; i <= h->end; i += 16)
             CHECK(upfront_heap_size_of(h, (char *)h + i) < 0);

@@ -122,8 +122,8 @@ static void nothing_heap(upfront_heap *h, unsigned char *w) {
     NO(upfront_heap_phase(h));
     NO(upfront_heap_largest(h));
     NO(upfront_heap_next_run(h, 4096, NULL, NULL));
-    REFUSED(upfront_heap_pack_size(h));
-    NO(upfront_heap_pack(NULL, w));
+    REFUSED(upfront_heap_pack(h, w, 1, &count));
+    REFUSED(upfront_heap_pack(h, NULL, 0, NULL));
     upfront_heap_erase(h);
     REFUSED(upfront_heap_walk(h, &range, 1, &count));
     REFUSED(upfront_heap_walk(h, NULL, 0, NULL));
