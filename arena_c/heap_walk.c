@@ -158,33 +158,20 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
     return code;
 }
 
-/* Copies bytes that AddressSanitizer may have poisoned. */
-#ifdef UPFRONT_ASAN
-UPFRONT_UNCHECKED static void heap_copy(char *to, const upfront_heap *h, uint64_t at, uint64_t size) {
-    for (; size != 0; size -= 8, at += 8, to += 8) {
-        uint64_t word = upfront_heap_word(h, at);
-        memcpy(to, &word, sizeof word);
+/* Copies units of 16 bytes, which AddressSanitizer may have poisoned. */
+static inline void heap_copy(char *to, const upfront_heap *h, uint64_t at, uint64_t size) {
+#ifndef UPFRONT_ASAN
+    if (size > 256) {
+        memcpy(to, (const char *)h + at, (size_t)size);
+        return;
     }
-}
-#else
-#define heap_copy(to, h, at, size) memcpy(to, (const char *)(h) + (at), (size_t)(size))
 #endif
-
-/* Returns the bytes of a block that an image keeps: header and links of a free block, else all.
- * *slack is the number of bytes at their end that have no meaning: those after the asked size, or
- * the second link of a parked block, whose list has one link. */
-static inline uint64_t heap_kept(const upfront_heap *h, uint64_t at, uint64_t size, uint64_t *slack) {
-    uint64_t off = upfront_heap_off(h, at);
-    *slack = 0;
-    if (off == UPFRONT_HEAP_SHUT)
-        return size;
-    if (off == 0 && upfront_heap_is_live(h, at)) {
-        *slack = size - UPFRONT_HEAP_HEADER - upfront_heap_asked(h, at);
-        return size;
+    for (; size != 0; size -= 16, at += 16, to += 16) {
+        uint64_t words[2];
+        words[0] = upfront_heap_word(h, at);
+        words[1] = upfront_heap_word(h, at + 8);
+        memcpy(to, words, sizeof words);
     }
-    if (off != 0)
-        *slack = sizeof(uint64_t);
-    return UPFRONT_HEAP_LEAST;
 }
 
 static void heap_put_run(char *out, uint64_t run, uint64_t from, uint64_t end) {
@@ -194,9 +181,12 @@ static void heap_put_run(char *out, uint64_t run, uint64_t from, uint64_t end) {
     memcpy(out + run, words, sizeof words);
 }
 
+/* Of a live block, or one out of service, an image keeps all bytes; of a free or parked one the
+ * header and the links. Bytes at the end of these that have no meaning are zeros in it: those after
+ * the asked size, and the second link of a parked block, whose list has one link. */
 int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t *size) {
     char *to = (char *)out;
-    uint64_t at, block, slack, kept, before = 0, run = 0, from = 0, end = UPFRONT_HEAP_RUN;
+    uint64_t at, block, before = 0, run = 0, from = 0, end = UPFRONT_HEAP_RUN;
     if (h == NULL || size == NULL || (out == NULL && room != 0) || UPFRONT_LOOKS(h))
         return UPFRONT_BAD_ARGUMENT;
     *size = 0;
@@ -206,13 +196,28 @@ int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t 
         memcpy(to + end, h, (size_t)h->first);
     end += h->first;
     for (at = h->first; at != h->end; at += block) {
-        if (!heap_header_ok(h, at, before))
+        uint64_t word = upfront_heap_word(h, at + 8), off = upfront_heap_off(h, at), kept, slack = 0;
+        block = kept = word & UPFRONT_HEAP_SIZE;
+        if ((upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) != before || block > h->end - at || block < UPFRONT_HEAP_HEADER)
             return UPFRONT_CORRUPT;
-        before = block = upfront_heap_size(h, at);
-        kept = heap_kept(h, at, block, &slack);
+        before = block;
+        if (off == 0 && (word & UPFRONT_HEAP_LIVE) != 0) {
+            slack = (word >> UPFRONT_HEAP_SLACK) & 63;
+        } else if (off == 0) {
+            before |= UPFRONT_HEAP_HOLE;
+            kept = UPFRONT_HEAP_LEAST;
+        } else if (off == UPFRONT_HEAP_TURNED) {
+            kept = UPFRONT_HEAP_LEAST;
+            slack = sizeof(uint64_t);
+        } else if (off != UPFRONT_HEAP_SHUT) {
+            return UPFRONT_CORRUPT;
+        }
+        if (kept > block || slack + UPFRONT_HEAP_HEADER > kept)
+            return UPFRONT_CORRUPT;
         if (end + kept <= room) {
             heap_copy(to + end, h, at, kept);
-            memset(to + end + kept - slack, 0, (size_t)slack);
+            if (slack != 0)
+                memset(to + end + kept - slack, 0, (size_t)slack);
         }
         end += kept;
         if (kept == block)

@@ -557,6 +557,25 @@ static void heap_images_refuse(void) {
     window_free(w, WINDOW);
 }
 
+/* A header with a seal that holds, and a body that no call makes, as in bytes from outside. */
+static void heap_images_forged(void) {
+    static const uint64_t bodies[] = {UPFRONT_HEAP_LIVE, 16, 16 | UPFRONT_HEAP_LIVE | UINT64_C(1) << UPFRONT_HEAP_SLACK,
+                                      32 | UPFRONT_HEAP_LIVE | UINT64_C(17) << UPFRONT_HEAP_SLACK, WINDOW, WINDOW | UPFRONT_HEAP_LIVE};
+    unsigned char *w = window_new(WINDOW);
+    uint64_t i, size;
+    for (i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        upfront_heap *h = heap_of(w, WINDOW, 8);
+        heap_give(h, heap_got(h, 40, 1)); /* parked */
+        upfront_heap_seal(h, h->first, 0, bodies[i]);
+        CHECK_EQ(upfront_heap_pack(h, heap_image, sizeof heap_image, &size), UPFRONT_CORRUPT);
+        upfront_heap_seal(h, h->first, 64, 64 | UPFRONT_HEAP_LIVE); /* no block is before it */
+        CHECK_EQ(upfront_heap_pack(h, heap_image, sizeof heap_image, &size), UPFRONT_CORRUPT);
+        UPFRONT_UNPOISON(w, WINDOW);
+        memset(w, 0, WINDOW);
+    }
+    window_free(w, WINDOW);
+}
+
 /* An image keeps a block out of service whole. */
 static void heap_images_of_damage(void) {
     unsigned char *w = window_new(WINDOW);
@@ -613,5 +632,6 @@ void test_heap(void) {
     heap_images_random(31415926u, 0);
     heap_images_random(5772156u, 20);
     heap_images_refuse();
+    heap_images_forged();
     heap_images_of_damage();
 }
