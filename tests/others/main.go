@@ -1,5 +1,5 @@
-// Command others runs programs of other people in a budget, and the same programs without one, and
-// prints one table.
+// Command others runs programs of other people in a budget, and the same programs on the Go heap,
+// and prints one table.
 package main
 
 import (
@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 
+	"github.com/upfront-mem/upfront/tests/others/guests"
 	"github.com/upfront-mem/upfront/tests/others/row"
 )
 
 // programs are all programs, in the order of the table.
-var programs []row.Program
+var programs = slices.Concat(guests.Programs())
 
 func main() {
 	short := flag.Bool("short", false, "do a small part of each task")
