@@ -13,7 +13,7 @@ ONLY =
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run serve bots test check gate soak mutants lint fuzz bench bench-base strangers cross dist install deps tools plan base readme clean
+.PHONY: help run serve bots test check gate soak mutants lint fuzz bench bench-base others strangers cross dist install deps tools plan base readme clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,8 @@ bench: ## measures costs, into build/bench.md; ARGS='-works A,C'
 bench-base: ## renews the instruction counts that make check compares with
 	@mkdir -p build
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(BENCH) -base
+others: ## other people's programs in a budget: a table; ARGS=-short
+	@cd tests/others && $(GO) run . $(ARGS)
 strangers: ## programs written by the docs alone, and Go twins; ARGS=-h
 	@$(GO) run ./tests/strangers $(ARGS)
 
@@ -81,6 +83,7 @@ base: build/frogpond ## renews the record of frogpond's memory, for make gate
 	@build/frogpond -json -wad builtin -ticks 350 -report $(POND)/testdata/recorded/builtin.json > build/record.json
 readme: ## renews the generated parts of the pages
 	UPFRONT_STEP=check $(GO) test ./budget/view ./tests/misuse ./$(POND) -run 'Handheld|Golden|Readme|FlowPage|SawTooth' -update
+	@$(GO) test ./tests -run ReadmeRows -update
 
 # The C library: headers, both builds of the core, and files for pkg-config. The caller may set CC,
 # AR and CFLAGS.

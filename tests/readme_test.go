@@ -168,6 +168,7 @@ var blocks = map[string][]string{
 	"tests/misuse/README.md":           {"tests/readme_test.go TestMisuseProgram"},
 	"tests/moving/README.md": {"tests/moving_test.go TestMovingPage", "tests/moving_test.go TestMovingPage",
 		"tests/moving_test.go TestMovingPage", "tests/moving_test.go TestMovingPage", "tests/moving_test.go TestMovingPage"},
+	"tests/others/README.md": {"tests/others/main_test.go TestPageCode"},
 }
 
 const (
@@ -387,6 +388,54 @@ func TestBenchTable(t *testing.T) {
 	for _, row := range []string{"glibc", "glibc, two variables", "SQLite's module, one Trim", "c_heap, trim 1s", "c_heap, one Trim"} {
 		assert.Contains(t, own, "\n| "+row+" | a process |")
 	}
+}
+
+// others is the page of other people's programs, and shown the rows of its table that README has,
+// each by its first two cells.
+const others = "tests/others/README.md"
+
+var shown = [][2]string{{"guests", "in a budget"}, {"guests", "wazero's own"}, {"guests", "wazero's own, carefully"}}
+
+// shownColumns are the columns of that table that README has.
+var shownColumns = []string{"task", "program", "resident", "garbage", "time", "at the bound"}
+
+// TestReadmeRows compares README's rows with the table on the page.
+func TestReadmeRows(t *testing.T) {
+	const begin, end = "<!-- make others -->\n", "<!-- end -->\n"
+	var rows [][]string
+	for line := range strings.SplitSeq(enclosed(t, page(t, others), begin, end), "\n") {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			rows = append(rows, cells[1:len(cells)-1])
+		}
+	}
+	require.Greater(t, len(rows), 2)
+	table, dashes := "", regexp.MustCompile("^-+")
+	add := func(row []string) {
+		for column, name := range rows[0] {
+			if slices.Contains(shownColumns, strings.TrimSpace(name)) {
+				table += "| " + dashes.ReplaceAllString(strings.TrimSpace(row[column]), "---") + " "
+			}
+		}
+		table += "|\n"
+	}
+	add(rows[0])
+	add(rows[1])
+	for _, names := range shown {
+		i := slices.IndexFunc(rows, func(row []string) bool {
+			return strings.TrimSpace(row[0]) == names[0] && strings.TrimSpace(row[1]) == names[1]
+		})
+		if assert.Positive(t, i, "%s has no row %q", others, names) {
+			add(rows[i])
+		}
+	}
+	text := page(t, "README.md")
+	old := enclosed(t, text, begin, end)
+	if *update {
+		text = strings.Replace(text, begin+old+end, begin+table+end, 1)
+		require.NoError(t, os.WriteFile("../README.md", []byte(text), 0o644))
+		return
+	}
+	assert.Equal(t, table, old, "make readme writes it")
 }
 
 // TestRooms: the table of packages names every package of the layers, and only existing files.

@@ -1,10 +1,11 @@
 // Command others runs programs of other people in a budget, and the same programs on the Go heap,
-// and prints one table.
+// and prints one table. make others runs it.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -20,23 +21,32 @@ var programs = slices.Concat(guests.Programs())
 
 func main() {
 	short := flag.Bool("short", false, "do a small part of each task")
+	readme := flag.String("readme", "", "renew the table of this page, a `file`")
 	child := flag.Int("child", -1, "run one program, and print its row as JSON")
 	flag.Parse()
-	if err := run(*short, *child); err != nil {
+	if err := run(*short, *readme, *child); err != nil {
 		fmt.Fprintln(os.Stderr, "others:", err)
 		os.Exit(1)
 	}
 }
 
-func run(short bool, child int) error {
+func run(short bool, readme string, child int) error {
 	if child >= 0 {
 		return inside(programs[child], short)
 	}
-	rows, err := table(short)
-	for _, r := range rows {
-		fmt.Printf("%+v\n", r)
+	if short && readme != "" {
+		return errors.New("-readme: a page has the figures of whole tasks: leave out -short")
 	}
-	return err
+	rows, err := table(short)
+	if err != nil {
+		return err
+	}
+	text := markdown(rows)
+	fmt.Print(text)
+	if readme == "" {
+		return nil
+	}
+	return renew(readme, machine()+"\n\n"+text)
 }
 
 // inside runs one program in this process.
@@ -54,16 +64,16 @@ func table(short bool) (rows []row.Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range programs {
+	for i, p := range programs {
 		c := exec.Command(self, fmt.Sprintf("-child=%d", i), fmt.Sprintf("-short=%t", short))
 		c.Stderr = os.Stderr
 		out, err := c.Output()
 		if err != nil {
-			return rows, fmt.Errorf("%s, %s: %w", programs[i].Task, programs[i].Name, err)
+			return nil, fmt.Errorf("%s, %s: %w", p.Task, p.Name, err)
 		}
 		var r row.Row
 		if err := json.Unmarshal(out, &r); err != nil {
-			return rows, err
+			return nil, fmt.Errorf("%s, %s: its row: %w", p.Task, p.Name, err)
 		}
 		rows = append(rows, r)
 	}

@@ -89,6 +89,7 @@ func gateParts(t targets) []part {
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(gate)},
 		part{"group", "processes in memory cgroups, each with the sum of its plan and a constant", group(gate)},
+		part{"others", "other people's programs in a budget: their tests, and a short table", others(gate)},
 		part{"growth", "frogpond's memory, compared with the record", growth},
 		part{"pages", "the pages of a running frogpond in Chromium", pages},
 		part{"fuzz", "each fuzz target for 2,000 executions", func(p *prover) error { return p.fuzz("2000x", "") }},
@@ -140,6 +141,16 @@ func clients(env []string) func(p *prover) error {
 // group compiles SQLite, once.
 func group(env []string) func(p *prover) error {
 	return func(p *prover) error { return p.goTest("tests/group", env, false, limit, vetted, "./...") }
+}
+
+// others tests other people's programs, and does a small part of each task.
+func others(env []string) func(p *prover) error {
+	return func(p *prover) error {
+		if err := p.goTest("tests/others", env, false, limit, vetted, "./..."); err != nil {
+			return err
+		}
+		return p.do(goCommand("tests/others", "run", ".", "-short"))
+	}
 }
 
 // counts compares the counts of tests/bench with the recorded counts, and runs the tests of

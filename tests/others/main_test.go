@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/others/row"
+)
+
+// TestMain runs one program if the test runs itself as the command does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "-child=") {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestShort does a small part of each task, each in a process, and looks at the rows.
+func TestShort(t *testing.T) {
+	rows, err := table(true)
+	require.NoError(t, err)
+	require.Len(t, rows, len(programs))
+	for i, r := range rows {
+		assert.Equal(t, [2]string{programs[i].Task, programs[i].Name}, [2]string{r.Task, r.Name})
+		assert.Greater(t, r.Resident, uint64(1<<20), r.Name)
+		assert.Positive(t, r.Time, r.Name)
+		assert.NotEmpty(t, r.Bound, r.Name)
+		cells := strings.Join([]string{r.Task, r.Name, r.Bound}, "")
+		assert.NotContains(t, cells, "|", "a cell of a table")
+		assert.NotContains(t, cells, "\n")
+	}
+}
+
+// TestPrograms: a task's programs stand together, and no two have one name.
+func TestPrograms(t *testing.T) {
+	seen, last := map[string]bool{}, ""
+	for _, p := range programs {
+		assert.False(t, p.Task != last && seen[p.Task], "%s isn't together", p.Task)
+		assert.False(t, seen[p.Task+", "+p.Name], "two of %s, %s", p.Task, p.Name)
+		seen[p.Task], seen[p.Task+", "+p.Name], last = true, true, p.Task
+	}
+}
+
+// TestPage: the page's table has a row for each program, and no other.
+func TestPage(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(text), begin)
+	require.True(t, found)
+	table, _, found = strings.Cut(table, end)
+	require.True(t, found)
+	var listed, here []string
+	for _, line := range strings.Split(table, "\n") {
+		if cells := strings.Split(line, "|"); len(cells) == len(columns)+2 {
+			listed = append(listed, strings.TrimSpace(cells[1])+", "+strings.TrimSpace(cells[2]))
+		}
+	}
+	for _, p := range programs {
+		here = append(here, p.Task+", "+p.Name)
+	}
+	require.Greater(t, len(listed), 2)
+	assert.Equal(t, here, listed[2:], "make others ARGS='-readme README.md' writes it")
+}
+
+func TestMarkdown(t *testing.T) {
+	rows := []row.Row{
+		{Task: "frogs", Name: "in a pond", Resident: 16 << 20, Garbage: 3 << 29, Collections: 7, Time: 1234 * time.Millisecond,
+			More: []row.Figure{{Name: "hops", Value: 1200}, {Name: "a hop", Value: 1.2345, Unit: "µs"}}, Bound: "it croaks"},
+		{Task: "frogs", Name: "outside", Resident: 1023, Time: 56789 * time.Microsecond},
+	}
+	assert.Equal(t, `
+| task  | program   | resident | garbage | collections |    time | figures of the task      | at the bound |
+| ----- | --------- | -------: | ------: | ----------: | ------: | ------------------------ | ------------ |
+| frogs | in a pond |   16 MiB | 1.5 GiB |           7 |  1.23 s | hops 1200, a hop 1.23 µs | it croaks    |
+| frogs | outside   |   1023 B |     0 B |           0 | 56.8 ms |                          |              |
+`, "\n"+markdown(rows))
+}
+
+func TestRenew(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "README.md")
+	for text, expected := range map[string]string{
+		"a\n" + begin + "old\n" + end + "b\n": "a\n" + begin + "new\n" + end + "b\n",
+		"a\n" + begin + "old\n":               "", end + begin: "", "old\n" + end: "",
+	} {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
+		err := renew(name, "new\n")
+		assert.Equal(t, expected == "", err != nil, "%v", err)
+		if err != nil {
+			assert.ErrorContains(t, err, "no table between")
+			expected = text
+		}
+		after, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assert.Equal(t, expected, string(after))
+	}
+	assert.ErrorIs(t, renew(name+".txt", ""), os.ErrNotExist)
+	assert.ErrorContains(t, run(true, name, -1), "leave out -short")
+}
+
+// TestPageCode: the page's code is in the sources of the folder that its section links to, part by
+// part.
+func TestPageCode(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	sections := strings.Split(string(text), "\n## ")[1:]
+	assert.Len(t, sections, len(tasks()), "the page has a section for each task")
+	for _, section := range sections {
+		heading, _, _ := strings.Cut(section, "\n")
+		folder := regexp.MustCompile(`\]\((\w+)/`).FindStringSubmatch(section)
+		require.NotNil(t, folder, heading)
+		files, err := filepath.Glob(filepath.Join(folder[1], "*.go"))
+		require.NoError(t, err)
+		sources := ""
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			if !strings.HasSuffix(file, "_test.go") {
+				sources += string(source)
+			}
+		}
+		_, code, found := strings.Cut(section, "\n```go\n")
+		require.True(t, found, heading)
+		code, _, _ = strings.Cut(code, "```\n")
+		for part := range strings.SplitSeq(code, "\n\n") {
+			assert.Contains(t, sources, strings.TrimRight(part, "\n")+"\n", heading)
+		}
+	}
+}
+
+func tasks() map[string]bool {
+	all := map[string]bool{}
+	for _, p := range programs {
+		all[p.Task] = true
+	}
+	return all
+}
+
+// TestInside: the error of a program names it.
+func TestInside(t *testing.T) {
+	err := inside(row.Program{Task: "frogs", Name: "in a pond", Run: func(context.Context, *row.Meter, bool) error {
+		return os.ErrClosed
+	}}, true)
+	assert.EqualError(t, err, "frogs, in a pond: file already closed")
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/upfront-mem/upfront/tests/others/row"
+)
+
+var columns = []string{"task", "program", "resident", "garbage", "collections", "time", "figures of the task", "at the bound"}
+
+// right has the columns of numbers.
+var right = [...]bool{2: true, 3: true, 4: true, 5: true, 7: false}
+
+// markdown returns the table, with columns of equal width for a terminal.
+func markdown(rows []row.Row) string {
+	lines := [][]string{columns, make([]string, len(columns))}
+	for _, r := range rows {
+		var figures []string
+		for _, f := range r.More {
+			figures = append(figures, strings.TrimSpace(f.Name+" "+number(f.Value)+" "+f.Unit))
+		}
+		lines = append(lines, []string{r.Task, r.Name, size(float64(r.Resident)), size(float64(r.Garbage)),
+			fmt.Sprint(r.Collections), duration(r.Time), strings.Join(figures, ", "), r.Bound})
+	}
+	var b strings.Builder
+	for i, line := range lines {
+		for column, cell := range line {
+			width := 0
+			for _, other := range lines {
+				width = max(width, utf8.RuneCountInString(other[column]))
+			}
+			space := strings.Repeat(" ", width-utf8.RuneCountInString(cell))
+			switch {
+			case i == 1 && right[column]:
+				cell = strings.Repeat("-", width-1) + ":"
+			case i == 1:
+				cell = strings.Repeat("-", width)
+			case right[column]:
+				cell = space + cell
+			default:
+				cell += space
+			}
+			b.WriteString("| " + cell + " ")
+		}
+		b.WriteString("|\n")
+	}
+	return b.String()
+}
+
+// number returns a number with three digits or, if it is larger, without a fraction.
+func number(v float64) string {
+	if v == math.Trunc(v) || math.Abs(v) >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// size returns a number of bytes in the unit that leaves the fewest digits.
+func size(v float64) string {
+	units := []string{"B", "KiB", "MiB", "GiB"}
+	for len(units) > 1 && v >= 1024 {
+		v, units = v/1024, units[1:]
+	}
+	return number(v) + " " + units[0]
+}
+
+// duration returns a duration in milliseconds or seconds.
+func duration(d time.Duration) string {
+	if d < time.Second {
+		return number(d.Seconds()*1000) + " ms"
+	}
+	return number(d.Seconds()) + " s"
+}
+
+// Marks on a page enclose its table.
+const begin, end = "<!-- make others -->\n", "<!-- end -->\n"
+
+// renew writes the table into a page.
+func renew(name, table string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	head, rest, begins := strings.Cut(string(text), begin)
+	_, tail, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		return fmt.Errorf("%s has no table between %q and %q", name, strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	return os.WriteFile(name, []byte(head+begin+table+end+tail), 0o644)
+}
+
+// machine returns the date, the processor and the version of Go.
+func machine() string {
+	processor := runtime.GOARCH
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			processor = strings.TrimSpace(value)
+		}
+	}
+	return fmt.Sprintf("%s, %s, %d cores; %s.", time.Now().Format(time.DateOnly), processor, runtime.NumCPU(),
+		strings.Replace(runtime.Version(), "go", "Go ", 1))
+}
