@@ -404,8 +404,8 @@ func TestReadmeRows(t *testing.T) {
 	const begin, end = "<!-- make others -->\n", "<!-- end -->\n"
 	var rows [][]string
 	for line := range strings.SplitSeq(enclosed(t, page(t, others), begin, end), "\n") {
-		if cells := strings.Split(line, "|"); len(cells) > 2 {
-			rows = append(rows, cells[1:len(cells)-1])
+		if row, found := strings.CutPrefix(line, "| "); found {
+			rows = append(rows, strings.Split(strings.TrimSuffix(row, " |"), " | "))
 		}
 	}
 	require.Greater(t, len(rows), 2)

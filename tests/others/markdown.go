@@ -17,6 +17,9 @@ var columns = []string{"task", "program", "resident", "garbage", "collections", 
 // right has the columns of numbers.
 var right = [...]bool{2: true, 3: true, 4: true, 5: true, 7: false}
 
+// inCell changes a text, such as an error, to one that a cell can have.
+var inCell = strings.NewReplacer("|", "\\|", "\n", "; ")
+
 // markdown returns the table, with columns of equal width for a terminal.
 func markdown(rows []row.Row) string {
 	lines := [][]string{columns, make([]string, len(columns))}
@@ -26,7 +29,7 @@ func markdown(rows []row.Row) string {
 			figures = append(figures, strings.TrimSpace(f.Name+" "+number(f.Value)+" "+f.Unit))
 		}
 		lines = append(lines, []string{r.Task, r.Name, size(float64(r.Resident)), size(float64(r.Garbage)),
-			fmt.Sprint(r.Collections), duration(r.Time), strings.Join(figures, ", "), r.Bound})
+			fmt.Sprint(r.Collections), duration(r.Time), strings.Join(figures, ", "), inCell.Replace(r.Bound)})
 	}
 	var b strings.Builder
 	for i, line := range lines {

@@ -72,7 +72,7 @@ type guest struct {
 // open compiles the module and makes the guests.
 func open(ctx context.Context, slots *budget.Slots, careful bool) (s *server, err error) {
 	config := wazero.NewRuntimeConfig()
-	if careful {
+	if careful && slots == nil {
 		config = config.WithMemoryLimitPages(most / page)
 	}
 	s = &server{runtime: wazero.NewRuntimeWithConfig(ctx, config), slots: slots, careful: careful,
