@@ -397,7 +397,7 @@ const others = "tests/others/README.md"
 var shown = [][2]string{{"guests", "in a budget"}, {"guests", "wazero's own"}, {"guests", "wazero's own, carefully"}}
 
 // shownColumns are the columns of that table that README has.
-var shownColumns = []string{"task", "program", "resident", "garbage", "time", "at the bound"}
+var shownColumns = []string{"task", "program", "resident", "garbage", "collections", "CPU time"}
 
 // TestReadmeRows compares README's rows with the table on the page.
 func TestReadmeRows(t *testing.T) {

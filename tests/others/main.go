@@ -17,7 +17,9 @@ import (
 )
 
 // programs are all programs, in the order of the table.
-var programs = slices.Concat(guests.Programs())
+var programs = slices.Concat(
+	guests.Programs(),
+)
 
 func main() {
 	short := flag.Bool("short", false, "do a small part of each task")

@@ -76,10 +76,10 @@ func TestMarkdown(t *testing.T) {
 		{Task: "frogs", Name: "outside", Resident: 1023, Time: 56789 * time.Microsecond},
 	}
 	assert.Equal(t, `
-| task  | program   | resident | garbage | collections |    time | figures of the task      | at the bound  |
-| ----- | --------- | -------: | ------: | ----------: | ------: | ------------------------ | ------------- |
-| frogs | in a pond |   16 MiB | 1.5 GiB |           7 |  1.23 s | hops 1200, a hop 1.23 µs | it; \| croaks |
-| frogs | outside   |   1023 B |     0 B |           0 | 56.8 ms |                          |               |
+| task  | program   | resident | garbage | collections | CPU time | figures of the task      | at the bound |
+| ----- | --------- | -------: | ------: | ----------: | -------: | ------------------------ | --- |
+| frogs | in a pond |   16 MiB | 1.5 GiB |           7 |   1.23 s | hops 1200, a hop 1.23 µs | it; \| croaks |
+| frogs | outside   |   1023 B |     0 B |           0 |  56.8 ms |                          |  |
 `, "\n"+markdown(rows))
 }
 

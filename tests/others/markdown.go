@@ -12,15 +12,15 @@ import (
 	"github.com/upfront-mem/upfront/tests/others/row"
 )
 
-var columns = []string{"task", "program", "resident", "garbage", "collections", "time", "figures of the task", "at the bound"}
+var columns = []string{"task", "program", "resident", "garbage", "collections", "CPU time", "figures of the task", "at the bound"}
 
-// right has the columns of numbers.
-var right = [...]bool{2: true, 3: true, 4: true, 5: true, 7: false}
+// The columns of numbers, and the last, whose texts may be long.
+const firstNumber, lastNumber, last = 2, 5, 7
 
 // inCell changes a text, such as an error, to one that a cell can have.
 var inCell = strings.NewReplacer("|", "\\|", "\n", "; ")
 
-// markdown returns the table, with columns of equal width for a terminal.
+// markdown returns the table. Its cells have the width of their column, for a terminal.
 func markdown(rows []row.Row) string {
 	lines := [][]string{columns, make([]string, len(columns))}
 	for _, r := range rows {
@@ -34,19 +34,22 @@ func markdown(rows []row.Row) string {
 	var b strings.Builder
 	for i, line := range lines {
 		for column, cell := range line {
-			width := 0
+			width := 3
 			for _, other := range lines {
-				width = max(width, utf8.RuneCountInString(other[column]))
+				if column != last {
+					width = max(width, utf8.RuneCountInString(other[column]))
+				}
 			}
-			space := strings.Repeat(" ", width-utf8.RuneCountInString(cell))
+			space := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell)))
+			isNumber := column >= firstNumber && column <= lastNumber
 			switch {
-			case i == 1 && right[column]:
+			case i == 1 && isNumber:
 				cell = strings.Repeat("-", width-1) + ":"
 			case i == 1:
 				cell = strings.Repeat("-", width)
-			case right[column]:
+			case isNumber:
 				cell = space + cell
-			default:
+			case column != last:
 				cell += space
 			}
 			b.WriteString("| " + cell + " ")
