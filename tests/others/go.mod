@@ -10,11 +10,13 @@ replace (
 require (
 	github.com/stretchr/testify v1.12.1
 	github.com/tetratelabs/wazero v1.12.0
+	github.com/tidwall/rtree v1.10.0
 	github.com/upfront-mem/upfront v0.0.0
 	github.com/upfront-mem/upfront/scope/with/wazero v0.0.0
 )
 
 require (
+	github.com/tidwall/geoindex v1.7.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )

@@ -13,12 +13,14 @@ import (
 	"slices"
 
 	"github.com/upfront-mem/upfront/tests/others/guests"
+	"github.com/upfront-mem/upfront/tests/others/index"
 	"github.com/upfront-mem/upfront/tests/others/row"
 )
 
 // programs are all programs, in the order of the table.
 var programs = slices.Concat(
 	guests.Programs(),
+	index.Programs(),
 )
 
 func main() {
