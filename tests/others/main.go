@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 
+	"github.com/upfront-mem/upfront/tests/others/fight"
 	"github.com/upfront-mem/upfront/tests/others/guests"
 	"github.com/upfront-mem/upfront/tests/others/index"
 	"github.com/upfront-mem/upfront/tests/others/row"
@@ -21,6 +22,7 @@ import (
 var programs = slices.Concat(
 	guests.Programs(),
 	index.Programs(),
+	fight.Programs(),
 )
 
 func main() {
