@@ -16,10 +16,12 @@ import (
 	"github.com/upfront-mem/upfront/tests/others/guests"
 	"github.com/upfront-mem/upfront/tests/others/index"
 	"github.com/upfront-mem/upfront/tests/others/row"
+	"github.com/upfront-mem/upfront/tests/others/sqlite"
 )
 
 // programs are all programs, in the order of the table.
 var programs = slices.Concat(
+	sqlite.Programs(),
 	guests.Programs(),
 	index.Programs(),
 	fight.Programs(),
