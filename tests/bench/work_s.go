@@ -7,11 +7,13 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"slices"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/bench/cfloor"
 )
 
 // workS has a state with the size and layout of a frogpond level's. A third of the pool is free.
@@ -25,6 +27,10 @@ var workS = work{
 		{name: "S snapshot and hash", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterS("both") }},
 		{name: "S delta, 3000 writes in 1.7 MB", unit: "delta", units: 1, counted: 5, enter: enterDelta},
 		{name: "S 64 MiB, 5 % written", unit: "state", units: 1, enter: enterTracked},
+		{name: "S snapshot, 5 MB in a heap of 16 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterHeap(16, false) }},
+		{name: "S snapshot, 5 MB in a heap of 64 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterHeap(64, false) }},
+		{name: "S restore, 5 MB in a heap of 16 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterHeap(16, true) }},
+		{name: "S restore, 5 MB in a heap of 64 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterHeap(64, true) }},
 	},
 }
 
@@ -261,4 +267,90 @@ func enterTracked() []contestant {
 			mustS(ring.Take(uint64(tick)))
 		})},
 		{who: byHand, run: turn(func(int) { copy(to, all) })}}
+}
+
+// heapPlacesS is the number of snapshots of a heap. By hand as many copies are kept, plus one.
+const heapPlacesS = 4
+
+// enterHeap fills a heap of so many MiB with blocks of SQLite's sizes, mostly pages of 4 KiB, frees
+// half of them, and takes or restores snapshots. The others copy as many bytes as are in use. Go's
+// copy stores more than 1 MiB past the caches, and C's memcpy through them.
+//
+//go:noinline
+func enterHeap(mib int, restores bool) []contestant {
+	const used = 5 << 20
+	b, err := budget.Open(budget.Plan{Name: "save", Regions: []budget.RegionPlan{
+		{Name: "level", Size: 2*uint64(mib)*budget.MiB + 3*(heapPlacesS+2)*used, State: true}}})
+	mustS(err)
+	region := b.Region("level")
+	var ring *save.Ring
+	var from []byte
+	var to [heapPlacesS + 1][]byte
+	_, err = budget.Load(context.Background(), region, func(s scope.Scope) (*rootS, error) {
+		state, root := save.Begin(region, s, rootMakerS)
+		heap, err := arena.NewHeap(s.BytesUnzeroed(mib<<20, 64), 256)
+		mustS(err)
+		heap.MayLive()
+		fillS(heap, used)
+		state.Heap(heap, used+used/8)
+		ring = save.NewRing(s, heapPlacesS, state)
+		from = s.Bytes(used)
+		for i := range to {
+			to[i] = s.Bytes(used)
+		}
+		return root, nil
+	})
+	mustS(err)
+	for i := range heapPlacesS {
+		mustS(ring.Take(uint64(i)))
+	}
+	copies := func(who string, move func(to, from []byte)) contestant {
+		return contestant{who: who, run: func(n int) uint64 {
+			for i := range n {
+				if kept := to[i%len(to)]; restores {
+					move(from, kept)
+				} else {
+					move(kept, from)
+				}
+			}
+			return 0
+		}}
+	}
+	ctx := context.Background()
+	return []contestant{
+		{who: library, run: func(n int) uint64 {
+			for i := range n {
+				if restores {
+					mustS(ring.Restore(ctx, uint64(i%heapPlacesS)))
+				} else {
+					mustS(ring.Take(uint64(i % heapPlacesS)))
+				}
+			}
+			return 0
+		}},
+		copies(floor, cfloor.Memcpy),
+		copies(byHand, func(to, from []byte) { copy(to, from) })}
+}
+
+// fillS fills a heap until twice as many bytes are in use, and frees blocks until only those are.
+func fillS(heap arena.Heap, used uint64) {
+	r := rand.New(rand.NewPCG(22, 4))
+	var live []unsafe.Pointer
+	for heap.Stats().Used < 2*used {
+		size := 4368 + r.Uint64N(2)*8
+		if r.IntN(8) == 0 {
+			size = 16 + r.Uint64N(500)
+		}
+		p := heap.Alloc(size, 16)
+		for i := range unsafe.Slice((*byte)(p), size) {
+			unsafe.Slice((*byte)(p), size)[i] = byte(size)
+		}
+		live = append(live, p)
+	}
+	for heap.Stats().Used > used {
+		i := r.IntN(len(live))
+		mustS(heap.Free(live[i]))
+		live[i] = live[len(live)-1]
+		live = live[:len(live)-1]
+	}
 }
