@@ -286,8 +286,8 @@ func (r *Ring) flatten(flat, image []byte) {
 }
 
 // zeroFlat returns memory for the flat image of an empty slot: the slot's own image if both forms
-// are the same, else r.flat with zeros in its heaps. Each use of it makes them zeros again, or leaves
-// isZero false.
+// are the same, else r.flat with zeros in its heaps. Each use of it makes them zeros again, or
+// leaves isZero false.
 func (r *Ring) zeroFlat(to *slot) []byte {
 	if r.isFlat() {
 		return to.image

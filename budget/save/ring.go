@@ -75,8 +75,8 @@ const poolWords = 8
 //
 // An image takes the size of each state and 8 bytes for each of its pools, rounded up to a line; of
 // a [State.Heap] it takes the heap's most and 16 bytes. If all regions are state regions, or a heap
-// is packed, the ring has one image more; with both it also has an image of all bytes. NewRing makes
-// Go allocations.
+// is packed, the ring has one image more; with both it also has an image of all bytes. NewRing
+// makes Go allocations.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
