@@ -5,7 +5,6 @@ go 1.26.0
 replace (
 	github.com/upfront-mem/upfront => ../..
 	github.com/upfront-mem/upfront/scope/with/wazero => ../../scope/with/wazero
-	modernc.org/memory => ./memory
 )
 
 require (
