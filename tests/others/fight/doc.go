@@ -1,29 +1,30 @@
 // Package fight has the state of a fighting game with rollback: two fighters of 132 numbers each
 // and a match of 36, shots with handles, sparks, props, combos, buffs, trails, a queue of events,
-// and the results of rounds. The other player's input arrives seven frames late. So in each frame
-// the game goes back to the last frame with both inputs, plays seven frames again, and takes a
-// snapshot of each: one Restore, seven Takes, and a hash, as a test of synchrony needs it.
+// and the results of rounds. The other player's input arrives seven frames late, and in one frame
+// of five not at all. So in each frame the game goes back to the last frame with both inputs, plays
+// seven frames again, and takes a snapshot of each: one Restore, seven Takes, and a hash, as a test
+// of synchrony needs it.
 //
 // Two programs share the rules (rules.go), and end with the same fight after 20,000 frames:
 //
 //	                code for snapshots  garbage a frame  median frame  resident
-//	in a region     7 lines             0                4.7 µs        7.9 MB
-//	cloned by hand  82 lines            24 KB            11 µs         12.7 MB
+//	in a region     7 lines             0                4.8 µs        8.0 MB
+//	cloned by hand  82 lines            25 KB            11 µs         12.7 MB
 //
 // In a region the seven lines are save.Begin, save.NewRing and the calls of Take, Restore and Hash.
 // The snapshot has 9,792 bytes. By hand they are clone.go: a clone for each kind of value, and a
 // sum that names each field again. Three of its lines are easy to get wrong. A pointer from one
 // object to another (the shot that a fighter steers) must lead to the clone's object. A map must be
 // summed in the order of its keys. And a snapshot that is put in place must be cloned once more,
-// because the next frame puts it in place again. In a region a handle names the shot in each
-// snapshot, and there are no such lines. A program by hand that reuses the clones' memory makes
-// less garbage, for more lines; Ikemen GO, an engine of fighting games in Go, does that in 34,000
-// characters of src/state_clone.go.
+// because a frame without an input goes back to it again. In a region a handle names the shot in
+// each snapshot, and there are no such lines. A program by hand that reuses the clones' memory
+// makes less garbage, for more lines; Ikemen GO, an engine of fighting games in Go, does that in
+// 34,000 characters of src/state_clone.go.
 //
 // A clone that forgets one of its twelve fields is the fault of this class: play goes on in memory
 // that a snapshot shares. TestForgottenFields forgets each, and compares each frame's sum with that
 // of a machine that never went back. It finds seven fields within 100 frames, four after 880 to
-// 2,340 (buffs, trails, combos and events are seldom used), and the results of rounds after 33,995,
+// 2,340 (buffs, trails, combos and events are seldom used), and the results of rounds after 33,996,
 // which is nine minutes of play. Pull requests of Ikemen GO (2640, 3776) and of 3sx (298) mend
 // fields that their snapshots had forgotten.
 //

@@ -50,24 +50,28 @@ func straight(g fight, frames uint64, see func(frame uint64) error) error {
 	return nil
 }
 
-// session plays frames with an input that arrives late: in each frame it goes back to the last one
-// with both inputs, and plays from there with the guess that the other player goes on as before. It
-// calls see for each snapshot with true inputs alone.
+// session plays frames with inputs that arrive late, and in one frame of five not at all. In each
+// frame it goes back to the last one with both inputs, and plays from there with the guess that the
+// other player goes on as before. It calls see for each snapshot with true inputs alone.
 func session(g fight, frames uint64, see func(frame uint64) error) error {
 	if err := errors.Join(g.take(0), see(0)); err != nil {
 		return err
 	}
-	for frame := uint64(late); frame < frames+late; frame++ {
-		known := frame - late
-		if err := g.restore(known); err != nil {
+	arrived := uint64(0) // inputs of the other player
+	for frame := uint64(late); frame <= frames+late; frame++ {
+		from := arrived
+		if frame%5 != 0 {
+			arrived = frame - late + 1
+		}
+		if err := g.restore(from); err != nil {
 			return err
 		}
-		for at := known; at < frame; at++ {
-			g.step([2]Input{input(0, at), input(1, known)})
+		for at := from; at < frame; at++ {
+			g.step([2]Input{input(0, at), input(1, min(at, arrived-1))})
 			if err := g.take(at + 1); err != nil {
 				return err
 			}
-			if at == known && at+1 < frames {
+			if at < arrived && at+1 < frames {
 				if err := see(at + 1); err != nil {
 					return err
 				}

