@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
@@ -100,12 +99,7 @@ func (w *regional) bound() string {
 	if w.ring == nil {
 		return full.Error()
 	}
-	for tick := uint64(1000); tick <= 1000+ticks; tick++ {
-		if err := w.take(tick); err != nil {
-			return err.Error()
-		}
-	}
-	return fmt.Sprintf("%v; %v", full, w.ring.Restore(context.Background(), 1000))
+	return full.Error() + "; a ninth snapshot replaces the oldest"
 }
 
 // inUse returns the bytes of the entities, their records in the pool, the cells and the IDs.
