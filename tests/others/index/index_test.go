@@ -11,6 +11,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/tests/others/row"
 )
 
@@ -156,11 +157,10 @@ func TestCosts(t *testing.T) {
 		assert.Zero(t, allocations)
 	}
 	assert.LessOrEqual(t, float64(w.ring.Size()*(ticks+1)), 1.3*float64(ticks*w.inUse()))
-	report := w.b.Report()
-	for _, a := range report.Arenas {
-		if a.Name == "world" {
-			assert.Less(t, a.Size-a.Used, uint64(64<<10), "plan: the region")
-		}
+	for _, b := range []*budget.Budget{w.b, open(t, false).b} {
+		world := b.Report().Arenas[0]
+		assert.Equal(t, "world", world.Name)
+		assert.Less(t, world.Size-world.Used, uint64(64<<10), "the region has more than it needs")
 	}
 }
 

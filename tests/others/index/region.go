@@ -19,16 +19,22 @@ type regional struct {
 // match is the game's own part of the state.
 type match struct{ ids [entities]ID } // by number
 
-// plan has the bytes of the state and of nine images: eight ticks, and a spare for images from
-// outside.
-var plan = budget.Plan{Name: "index", Regions: []budget.RegionPlan{
-	{Name: "world", Size: 9920 * budget.KiB, State: true}},
-	Limits: budget.Limits{Pools: 1}}
+// The region has room for the state and, with history, for nine images: eight ticks, and a spare
+// for images from outside.
+const (
+	stateSize   = 1000 * budget.KiB
+	historySize = 9920 * budget.KiB
+)
 
 var matchMaker = scope.Plain[match]()
 
 func openRegion(history bool) (*regional, error) {
-	b, err := budget.Open(plan)
+	size := uint64(stateSize)
+	if history {
+		size = historySize
+	}
+	b, err := budget.Open(budget.Plan{Name: "index", Limits: budget.Limits{Pools: 1},
+		Regions: []budget.RegionPlan{{Name: "world", Size: size, State: true}}})
 	if err != nil {
 		return nil, err
 	}
