@@ -111,9 +111,9 @@ func TestEdges(t *testing.T) {
 	_, err = a.Malloc(1 << 20)
 	assert.ErrorIs(t, err, syscall.ENOMEM)
 	for _, call := range []func(){
-		func() { a.Malloc(-1) },                            //nolint:errcheck // panics
-		func() { a.Realloc(make([]byte, 1), -1) },          //nolint:errcheck
-		func() { a.UnsafeFree(unsafe.Pointer(new(byte))) }, //nolint:errcheck
+		func() { a.Malloc(-1) },
+		func() { a.Realloc(make([]byte, 1), -1) },
+		func() { a.UnsafeFree(unsafe.Pointer(new(byte))) },
 	} {
 		assert.Panics(t, call)
 	}
