@@ -1,7 +1,7 @@
 // Package sqlite rolls back a whole SQLite database in memory. The database is modernc.org/sqlite,
 // which is SQLite translated to Go, with its database/sql driver. Both are unchanged.
 //
-//	d, err := sqlite.Open(ctx, 16*budget.MiB, 10*budget.MiB) // a *sql.DB with a heap of 16 MiB
+//	d, err := sqlite.Open(ctx, 16*budget.MiB, 6*budget.MiB) // a *sql.DB with a heap of 16 MiB
 //	err = d.Take(ctx, tick)    // tables, indices, schema, settings, temporary tables
 //	err = d.Restore(ctx, tick) // in place: the connection stays
 //

@@ -24,8 +24,8 @@ func Programs() []row.Program {
 	}
 }
 
-// most is the bytes of a snapshot: twice those of the filled table.
-const most = 10 * budget.MiB
+// most is the bytes of a snapshot: a third more than the filled table takes.
+const most = 6 * budget.MiB
 
 func inRegion(ctx context.Context, m *row.Meter, short bool, size uint64) error {
 	d, err := Open(ctx, size, most)
@@ -40,11 +40,11 @@ func inRegion(ctx context.Context, m *row.Meter, short bool, size uint64) error 
 	if err != nil {
 		return errors.Join(err, d.Close())
 	}
-	m.Add("in use", float64(used), "B")
-	m.Add("snapshot", float64(d.Ring.Size()), "B")
+	m.Add("in use", mebibytes(used), "MiB")
 	if err := ratios(ctx, m, d, used); err != nil {
 		return errors.Join(err, d.Close())
 	}
+	m.Add("snapshot", mebibytes(uint64(d.Ring.Used(1))), "MiB")
 	full := double(ctx, d.DB, 16)
 	if full == nil {
 		return errors.New("a database larger than its heap")
@@ -67,9 +67,9 @@ func ratios(ctx context.Context, m *row.Meter, d *Database, used uint64) error {
 			return err
 		}
 	}
-	m.Add("memcpy of the bytes in use", memcpy.seconds(), "s")
-	m.Add("take", take.seconds()/memcpy.seconds(), "× memcpy")
-	m.Add("restore", restore.seconds()/memcpy.seconds(), "× memcpy")
+	m.Add("memcpy of the bytes in use", memcpy.milliseconds(), "ms")
+	m.Add("take", take.milliseconds()/memcpy.milliseconds(), "× memcpy")
+	m.Add("restore", restore.milliseconds()/memcpy.milliseconds(), "× memcpy")
 	return nil
 }
 
@@ -92,7 +92,7 @@ func published(ctx context.Context, m *row.Meter, short bool) error {
 		return err
 	}
 	for _, image := range snapshots {
-		m.Add("snapshot", float64(len(image)), "B")
+		m.Add("snapshot", mebibytes(uint64(len(image))), "MiB")
 		break
 	}
 	if err := statements(ctx, db, "PRAGMA hard_heap_limit = 1000000"); err != nil {
@@ -142,8 +142,8 @@ func rollBack(ctx context.Context, m *row.Meter, short bool, db *sql.DB, take fu
 	if is, err := sum(ctx, db); err != nil || is != was {
 		return fmt.Errorf("after %d rounds the sum is %x, before %x: %w", rounds, is, was, err)
 	}
-	m.Add("take", taken.seconds(), "s")
-	m.Add("restore", restored.seconds(), "s")
+	m.Add("take", taken.milliseconds(), "ms")
+	m.Add("restore", restored.milliseconds(), "ms")
 	return nil
 }
 
@@ -159,4 +159,6 @@ func (s *shortest) time(fn func() error) error {
 	return err
 }
 
-func (s *shortest) seconds() float64 { return math.Max(s.d.Seconds(), 1e-9) }
+func (s *shortest) milliseconds() float64 { return math.Max(s.d.Seconds()*1000, 1e-6) }
+
+func mebibytes(n uint64) float64 { return float64(n) / float64(budget.MiB) }

@@ -23,7 +23,7 @@ type Database struct {
 	block  []byte
 }
 
-// dsn keeps temporary tables and sorts in memory: see "What stays outside".
+// dsn keeps temporary tables and sorts in memory: see the package's text.
 const dsn = "file::memory:?_pragma=temp_store(memory)"
 
 // none is the root of the state: the database's memory is all of it.
@@ -43,22 +43,33 @@ func Open(ctx context.Context, size, most uint64) (*Database, error) {
 }
 
 func (d *Database) open(ctx context.Context, size, most uint64) (err error) {
+	// The ring has eight snapshots, one to write the next into, and one with all bytes, for a hash.
 	d.budget, err = budget.Open(budget.Plan{Name: "sqlite", Pages: budget.Pages{Prefault: budget.Off},
-		Regions: []budget.RegionPlan{{Name: "database", Size: size + 9*size + budget.MiB, State: true}}})
+		Regions: []budget.RegionPlan{
+			{Name: "database", Size: size + 64*budget.KiB, State: true},
+			{Name: "history", Size: size + 9*most + 2*budget.MiB},
+		}})
 	if err != nil {
 		return err
 	}
-	region := d.budget.Region("database")
-	_, err = budget.Load(ctx, region, func(s scope.Scope) (root *none, err error) {
-		state, root := save.Begin(region, s, noneMaker)
+	database, history := d.budget.Region("database"), d.budget.Region("history")
+	var state *save.State
+	_, err = budget.Load(ctx, database, func(s scope.Scope) (root *none, err error) {
+		state, root = save.Begin(database, s, noneMaker)
 		d.block = s.BytesUnzeroed(int(size), 64)
 		if d.Heap, err = arena.NewHeap(d.block, 256); err != nil {
 			return nil, err
 		}
 		d.Heap.MayLive()
 		state.Library(d.Heap, most)
-		d.Ring = save.NewRing(s, 8, state)
 		return root, nil
+	})
+	if err != nil {
+		return err
+	}
+	_, err = budget.Load(ctx, history, func(s scope.Scope) (*save.Ring, error) {
+		d.Ring = save.NewRing(s, 8, state)
+		return d.Ring, nil
 	})
 	if err != nil {
 		return err

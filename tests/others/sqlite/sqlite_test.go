@@ -1,3 +1,7 @@
+//go:build !race
+
+// In race builds the blocks are Go memory, and checkptr ends a program in libc's first access.
+
 package sqlite
 
 import (
@@ -18,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/others/row"
 	"github.com/upfront-mem/upfront/tests/step"
 )
@@ -317,10 +322,40 @@ func TestLargerThanTheHeap(t *testing.T) {
 		_, err = tx.Exec("INSERT INTO items SELECT NULL, owner, name, data FROM items")
 	}
 	assert.EqualError(t, err, "out of memory (7)")
-	tx.Rollback() //nolint:errcheck // SQLite may have done it
+	tx.Rollback()
 	assert.Equal(t, was, sumOf(t, d))
 	_, err = Open(ctx, 64*budget.KiB, 64*budget.KiB)
 	assert.ErrorContains(t, err, "another database is open")
+}
+
+// TestLargerThanASnapshot: Take returns a full with the number to raise, and changes nothing.
+func TestLargerThanASnapshot(t *testing.T) {
+	ctx := t.Context()
+	d, err := Open(ctx, 4*budget.MiB, 256*budget.KiB)
+	require.NoError(t, err)
+	defer d.Close()
+	require.NoError(t, fill(ctx, d.DB, 100))
+	was := sumOf(t, d)
+	require.NoError(t, d.Take(ctx, 1))
+	require.NoError(t, double(ctx, d.DB, 5))
+	full := d.Take(ctx, 2)
+	assert.ErrorIs(t, full, scope.ErrFull)
+	assert.ErrorContains(t, full, "Library")
+	require.NoError(t, d.Restore(ctx, 1))
+	assert.Equal(t, was, sumOf(t, d))
+}
+
+// TestOutside: a snapshot holds SQLite's addresses, so the ring takes none from a file.
+func TestOutside(t *testing.T) {
+	ctx := t.Context()
+	d, was := opened(t, 4*budget.MiB, 100)
+	require.NoError(t, d.Take(ctx, 1))
+	var image bytes.Buffer
+	require.NoError(t, d.Ring.Write(&image, 1))
+	_, err := d.Ring.Read(&image)
+	assert.ErrorContains(t, err, "Authenticated")
+	require.NoError(t, d.Restore(ctx, 1))
+	assert.Equal(t, was, sumOf(t, d))
 }
 
 // TestTooSmall: a heap without room for a connection is SQLite's error as well.
