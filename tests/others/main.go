@@ -22,9 +22,9 @@ import (
 // programs are all programs, in the order of the table.
 var programs = slices.Concat(
 	sqlite.Programs(),
-	guests.Programs(),
 	index.Programs(),
 	fight.Programs(),
+	guests.Programs(),
 )
 
 func main() {
