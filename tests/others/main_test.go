@@ -72,14 +72,14 @@ func TestPage(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	rows := []row.Row{
 		{Task: "frogs", Name: "in a pond", Resident: 16 << 20, Garbage: 3 << 29, Collections: 7, Time: 1234 * time.Millisecond,
-			More: []row.Figure{{Name: "hops", Value: 1200}, {Name: "a hop", Value: 1.2345, Unit: "µs"}}, Bound: "it\n| croaks"},
+			More: []row.Figure{{Name: "hops", Value: 1200}, {Name: "a hop", Value: 0.000012345, Unit: "s"}, {Name: "eggs", Value: 2048, Unit: "bytes"}}, Bound: "it\n| croaks"},
 		{Task: "frogs", Name: "outside", Resident: 1023, Time: 56789 * time.Microsecond},
 	}
 	assert.Equal(t, `
-| task  | program   | resident | garbage | collections | CPU time | figures of the task      | at the bound |
-| ----- | --------- | -------: | ------: | ----------: | -------: | ------------------------ | --- |
-| frogs | in a pond |   16 MiB | 1.5 GiB |           7 |   1.23 s | hops 1200, a hop 1.23 µs | it; \| croaks |
-| frogs | outside   |   1023 B |     0 B |           0 |  56.8 ms |                          |  |
+| task  | program   | resident | garbage | collections | CPU time | figures of the task                  | at the bound |
+| ----- | --------- | -------: | ------: | ----------: | -------: | ------------------------------------ | --- |
+| frogs | in a pond |   16 MiB | 1.5 GiB |           7 |   1.23 s | hops 1200, a hop 12.3 µs, eggs 2 KiB | it; \| croaks |
+| frogs | outside   |   1023 B |     0 B |           0 |  56.8 ms |                                      |  |
 `, "\n"+markdown(rows))
 }
 

@@ -26,7 +26,7 @@ func markdown(rows []row.Row) string {
 	for _, r := range rows {
 		var figures []string
 		for _, f := range r.More {
-			figures = append(figures, strings.TrimSpace(f.Name+" "+number(f.Value)+" "+f.Unit))
+			figures = append(figures, f.Name+" "+value(f))
 		}
 		lines = append(lines, []string{r.Task, r.Name, size(float64(r.Resident)), size(float64(r.Garbage)),
 			fmt.Sprint(r.Collections), duration(r.Time), strings.Join(figures, ", "), inCell.Replace(r.Bound)})
@@ -59,6 +59,17 @@ func markdown(rows []row.Row) string {
 	return b.String()
 }
 
+// value returns a figure with its unit, and bytes and seconds in a unit for reading.
+func value(f row.Figure) string {
+	switch f.Unit {
+	case "bytes", "B":
+		return size(f.Value)
+	case "s":
+		return duration(time.Duration(f.Value * float64(time.Second)))
+	}
+	return strings.TrimSpace(number(f.Value) + " " + f.Unit)
+}
+
 // number returns a number with three digits or, if it is larger, without a fraction.
 func number(v float64) string {
 	if v == math.Trunc(v) || math.Abs(v) >= 100 {
@@ -76,12 +87,17 @@ func size(v float64) string {
 	return number(v) + " " + units[0]
 }
 
-// duration returns a duration in milliseconds or seconds.
+// duration returns a duration in a unit that it has at least once.
 func duration(d time.Duration) string {
-	if d < time.Second {
-		return number(d.Seconds()*1000) + " ms"
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}} {
+		if d >= u.unit {
+			return number(float64(d)/float64(u.unit)) + " " + u.name
+		}
 	}
-	return number(d.Seconds()) + " s"
+	return number(float64(d)) + " ns"
 }
 
 // Marks on a page enclose its table.
