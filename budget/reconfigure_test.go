@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -131,5 +132,37 @@ func TestReconfigureAtRandom(t *testing.T) {
 		}
 		require.NotNil(t, kept.Get())
 		require.NoError(t, b.Region("systems").Rewind(background))
+	}
+}
+
+// TestReconfiguredStateIsZero: a state region that takes bytes of another region begins its loads
+// with zeros, also if no load has used it before.
+func TestReconfiguredStateIsZero(t *testing.T) {
+	for _, loaded := range []bool{false, true} {
+		plan := budget.Plan{Name: "worlds", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB},
+			{Name: "state", Size: 256 * budget.KiB, State: true, Trim: budget.TrimEmpty}}}
+		b := open(t, plan)
+		rewind := func(region string) { require.NoError(t, b.Region(region).Rewind(background)) }
+		mustLoad(t, b, "level", func(s scope.Scope) { fillBytes(s.BytesUnzeroed(200*budget.KiB, 8)) })
+		if loaded {
+			mustLoad(t, b, "state", func(s scope.Scope) { fillBytes(s.BytesUnzeroed(200*budget.KiB, 8)) })
+			rewind("state")
+		}
+		rewind("level")
+		plan = b.Plan()
+		plan.Regions[0].Size, plan.Regions[1].Size = 64*budget.KiB, 448*budget.KiB
+		require.NoError(t, b.Reconfigure(background, plan))
+		mustLoad(t, b, "state", func(s scope.Scope) {
+			if !arena_c.Checked { // which fills new bytes
+				assert.NotContains(t, s.BytesUnzeroed(400*budget.KiB, 8), byte(1), "loaded before: %v", loaded)
+			}
+		})
+		rewind("state")
+	}
+}
+
+func fillBytes(bytes []byte) {
+	for i := range bytes {
+		bytes[i] = 1
 	}
 }

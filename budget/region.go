@@ -39,7 +39,7 @@ type region struct {
 	untracked string
 	trims     bool // "trim": "empty"
 	trimmed   bool // since the last load; at first no page was used by a load
-	zero      bool // trimmed, and all its bytes are zero
+	zero      bool // all its bytes are zero: trimmed, or never loaded since Open
 	stack     *scope.Stack
 	word      atomic.Uint64 // the phase and the count of its changes: see step
 	owner     atomic.Uint64 // see ownerShut

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
@@ -206,4 +207,15 @@ func TestLockWithoutMappings(t *testing.T) {
 		`or have fewer slots, give them sizes that are multiples of 64KiB, or set pages.lock to "off"`)
 	plan.Regions[0].Size = 64 * budget.KiB
 	require.NoError(t, open(t, plan).Close(), "one behind the other they are one part or two")
+}
+
+// TestStateCostsWhatLoadsUse: a state region begins with zeros, and Open's are zeros already.
+func TestStateCostsWhatLoadsUse(t *testing.T) {
+	b := open(t, budget.Plan{Name: "state", Pages: budget.Pages{Prefault: budget.Off},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.MiB, State: true}}})
+	mustLoad(t, b, "level", func(s scope.Scope) { s.BytesUnzeroed(budget.MiB, 64) })
+	if !arena_c.Checked && !arena_c.Asan {
+		assert.Less(t, residentOf(t, b), uint64(budget.MiB))
+	}
+	require.NoError(t, b.Region("level").Rewind(background))
 }
