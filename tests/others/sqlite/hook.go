@@ -80,9 +80,6 @@ func resize(_ *libc.TLS, p uintptr, size int32) uintptr {
 func release(_ *libc.TLS, p uintptr) { must(heap.Free(at(p))) }
 
 func sizeOf(_ *libc.TLS, p uintptr) int32 {
-	if p == 0 {
-		return 0
-	}
 	size, err := heap.SizeOf(at(p))
 	must(err)
 	return int32(size)

@@ -105,6 +105,10 @@ func published(ctx context.Context, m *row.Meter, short bool) error {
 	return nil
 }
 
+func deserialize(ctx context.Context, db *sql.DB, image []byte) error {
+	return raw(ctx, db, func(c driverConn) error { return c.Deserialize(image) })
+}
+
 // rollBack is the task: a table is filled; then, in each round, everything is taken, changed and
 // put back. The last eight snapshots stay.
 func rollBack(ctx context.Context, m *row.Meter, short bool, db *sql.DB, take func(n uint64) error,

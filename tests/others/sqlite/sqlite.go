@@ -77,8 +77,7 @@ func (d *Database) open(ctx context.Context, size, most uint64) (err error) {
 	if err := use(d.Heap, d.block); err != nil {
 		return err
 	}
-	d.DB, err = sql.Open("sqlite", dsn)
-	if err != nil {
+	if d.DB, err = sql.Open("sqlite", dsn); err != nil {
 		return err
 	}
 	d.SetMaxOpenConns(1)
@@ -158,8 +157,4 @@ func raw(ctx context.Context, db *sql.DB, fn func(driverConn) error) error {
 func serialize(ctx context.Context, db *sql.DB) (image []byte, err error) {
 	err = raw(ctx, db, func(c driverConn) (err error) { image, err = c.Serialize(); return err })
 	return image, err
-}
-
-func deserialize(ctx context.Context, db *sql.DB, image []byte) error {
-	return raw(ctx, db, func(c driverConn) error { return c.Deserialize(image) })
 }
