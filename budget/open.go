@@ -142,7 +142,7 @@ func (b *Budget) makeStack(name string, part sizedPart, index, base int, start f
 func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
 	planned := b.plan.Regions[level]
 	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, track: planned.Track,
-		trims: planned.Trim == TrimEmpty, trimmed: true, zero: true, stack: st}
+		trims: planned.Trim == TrimEmpty, trimmed: true, stack: st}
 	st.Pages = (*regionPages)(r)
 	r.siblingsEnd = r.index - slot + max(planned.Slots, 1)
 	b.regions = append(b.regions, r)

@@ -178,7 +178,7 @@ func (b *Budget) reconfigure(changed []*region, plan Plan, parts []platform.Page
 	}
 	for _, r := range changed {
 		r.stack.ResetPeak(true)
-		r.zero = false // it may have another region's bytes
+		r.moved = true
 	}
 	err = b.furnishMoved(first, changed[len(changed)-1].index, parts)
 	b.publishRegions(reach{from: changed}, "Reconfigure")

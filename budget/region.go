@@ -39,7 +39,8 @@ type region struct {
 	untracked string
 	trims     bool // "trim": "empty"
 	trimmed   bool // since the last load; at first no page was used by a load
-	zero      bool // all its bytes are zero: trimmed, or never loaded since Open
+	zero      bool // trimmed, and all its bytes are zero
+	moved     bool // since the last load: it may have another region's bytes
 	stack     *scope.Stack
 	word      atomic.Uint64 // the phase and the count of its changes: see step
 	owner     atomic.Uint64 // see ownerShut
@@ -94,10 +95,10 @@ func (r *region) step(to phase, from ...phase) (word uint64) {
 // open begins the load: it opens the scope for fn.
 func (r *region) open() scope.Scope {
 	r.step(loading, empty)
-	if r.state && !r.zero {
-		r.stack.Clear()
+	if r.state && (!r.zero || r.moved) {
+		r.stack.Clear(r.moved) // Open's bytes are zero
 	}
-	r.trimmed, r.zero = false, false
+	r.trimmed, r.zero, r.moved = false, false, false
 	return r.stack.Open(r.name)
 }
 

@@ -31,9 +31,28 @@ func (st *Stack) Keeps(p unsafe.Pointer, size uint64) bool {
 	return at-h.Start >= st.row.Size() || at < h.Cursor || size == 0 && at == h.Cursor
 }
 
-// Clear fills an empty arena with zeros.
-func (st *Stack) Clear() {
-	arena_c.Zero(unsafe.Add(unsafe.Pointer(st.h), st.h.Start), uintptr(st.row.Size()))
+// Clear fills an empty arena with zeros: all bytes, or those that the arena has used since it was
+// made or last forgot its peaks.
+func (st *Stack) Clear(all bool) {
+	if all {
+		arena_c.Zero(unsafe.Add(unsafe.Pointer(st.h), st.h.Start), uintptr(st.row.Size()))
+		return
+	}
+	st.clearUsed(st.h.Start, st.row.End)
+}
+
+// clearUsed fills the bytes of a free range that the arena has used, from either end, with zeros.
+// The other bytes stay untouched, so that they cost no page.
+func (st *Stack) clearUsed(from, end uint64) {
+	used := max(st.peakEver, st.row.Peak())
+	low := min(st.h.Start+used, end)        // no near allocation was above it
+	high := max(st.row.End-used, from, low) // and no far one below this
+	if from < low {
+		arena_c.Zero(unsafe.Add(unsafe.Pointer(st.h), from), uintptr(low-from))
+	}
+	if high < end {
+		arena_c.Zero(unsafe.Add(unsafe.Pointer(st.h), high), uintptr(end-high))
+	}
 }
 
 // Row returns the headers of the arena and its pools.

@@ -47,7 +47,7 @@ type Made struct {
 func (st *Stack) Watch() {
 	st.watch = &watch{pools: map[*arena_c.Pool]reflect.Type{}}
 	st.h.Odd |= oddWatched
-	st.watchBack(st.h.Cursor, st.h.Limit)
+	st.clearUsed(st.h.Cursor, st.h.Limit)
 	st.watchRooms()
 }
 

@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -143,5 +145,35 @@ func TestPackedModel(t *testing.T) {
 				assert.Less(t, a.ring.Used(tick), int(used)+16<<10)
 			}
 		}
+	}
+}
+
+// TestStateCostsWhatItHas: a large state with little in use, and its ring, make few pages present.
+func TestStateCostsWhatItHas(t *testing.T) {
+	if arena_c.Checked || arena_c.Asan || platform.GoBacked {
+		t.Skip("mirrors, or the Go heap's pages")
+	}
+	b, err := budget.Open(budget.Plan{Name: "match", Pages: budget.Pages{Prefault: budget.Off},
+		Regions: []budget.RegionPlan{{Name: "room", Size: 64 * budget.MiB, State: true}}})
+	require.NoError(t, err)
+	defer b.Close()
+	room := b.Region("room")
+	var ring *save.Ring
+	_, err = budget.Load(context.Background(), room, func(s scope.Scope) (*match, error) {
+		state, m := save.Begin(room, s, matchMaker)
+		heap, err := arena.NewHeap(s.BytesUnzeroed(16<<20, 64), 0)
+		require.NoError(t, err)
+		heap.MayLive()
+		_ = heap.Alloc(10_000, 16)
+		state.Heap(heap, 256<<10)
+		ring = save.NewRing(s, 8, state)
+		return m, nil
+	})
+	require.NoError(t, err)
+	for tick := range uint64(8) {
+		require.NoError(t, ring.Take(tick))
+	}
+	if resident := b.Report().Resident; resident != 0 { // 0: not measured here
+		assert.Less(t, resident, uint64(budget.MiB))
 	}
 }
