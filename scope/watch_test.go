@@ -29,8 +29,8 @@ func TestWatchedEndsWatch(t *testing.T) {
 // TestWatchClears: when a watch begins, bytes that earlier scopes and temporaries left in the free
 // range become zeros, at both ends.
 func TestWatchClears(t *testing.T) {
-	if arena_c.Checked {
-		t.Skip("a checked build fills new bytes")
+	if arena_c.Checked || arena_c.Asan {
+		t.Skip("new bytes are filled, or at other addresses")
 	}
 	s := open(t).Scratch(0, 0).Open("s")
 	dirty := func(s scope.Scope, n int) {
