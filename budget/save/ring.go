@@ -27,8 +27,7 @@ type Ring struct {
 	pieces    []piece // of a flat image
 	fixed     int     // bytes of an image outside of packed heaps
 	flatSize  int     // of a flat image
-	spare     []byte  // for an image from outside, until it is checked
-	flat      []byte  // for its flat image; the same as spare without packed heaps
+	flat      []byte  // for the flat image of a snapshot from outside, if heaps are packed
 	isZero    bool    // flat has zeros in its heaps
 	seed      maphash.Seed
 	layout    *layout  // nil if not known
