@@ -259,8 +259,8 @@ func (h *Heap) Pack(out []byte) (size uint64, code Code) {
 }
 
 // Erase is upfront_heap_erase.
-func (h *Heap) Erase() {
-	crossed(writes(&h.Used), C.upfront_heap_erase(h.c()))
+func (h *Heap) Erase(image []byte) Code {
+	return Code(crossed(writes(&h.Used), C.upfront_heap_erase(h.c(), unsafe.Pointer(unsafe.SliceData(image)))))
 }
 
 // Walk is upfront_heap_walk.

@@ -227,9 +227,11 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
 #define UPFRONT_HEAP_RUN UINT64_C(16) /* the two words */
 int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t *size);
 
-/* Erases the header of each block, so that addresses from before are refused after an image is put
- * back. The heap can't be used until then. Cost: O(blocks); O(size) after an overwrite. */
-void upfront_heap_erase(upfront_heap *h);
+/* Erases the header of each block, so that addresses from before are refused after the image is put
+ * back. The heap can't be used until then. UPFRONT_CORRUPT: a header was overwritten, or a reset
+ * came between the image and now, and seals of both epochs may be anywhere. Then the caller erases
+ * all bytes of the heap. pre: the image is of this heap. Cost: O(blocks). */
+int upfront_heap_erase(upfront_heap *h, const void *image);
 
 /* The single allocator callback of libraries such as Lua (lua_Alloc): size 0 frees and returns
  * NULL, a null p allocates, any other call is a realloc. `old` isn't used. Align is 16. */

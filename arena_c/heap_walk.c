@@ -228,6 +228,8 @@ int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t 
         run = end;
         end += UPFRONT_HEAP_RUN;
     }
+    if (upfront_heap_off(h, at) != 0 || (upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) != before)
+        return UPFRONT_CORRUPT;
     *size = end + UPFRONT_HEAP_HEADER;
     if (*size > room)
         return UPFRONT_FULL;
@@ -236,14 +238,20 @@ int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t 
     return UPFRONT_OK;
 }
 
-void upfront_heap_erase(upfront_heap *h) {
+int upfront_heap_erase(upfront_heap *h, const void *image) {
+    upfront_heap then;
     uint64_t at, size;
-    if (h == NULL || h->lists == 0 || h->first > h->end)
-        return;
+    if (h == NULL || h->lists == 0 || image == NULL)
+        return UPFRONT_BAD_ARGUMENT;
+    memcpy(&then, (const char *)image + UPFRONT_HEAP_RUN, sizeof then);
+    if (((then.first ^ h->first) | (then.end ^ h->end) | (then.epoch ^ h->epoch)) != 0)
+        return UPFRONT_CORRUPT;
     for (at = h->first; at != h->end; at += size) {
-        /* after a bad header, any bytes may be a header */
-        size = upfront_heap_stands(h, at) ? upfront_heap_size(h, at) : 16;
+        if (!upfront_heap_stands(h, at))
+            return UPFRONT_CORRUPT;
+        size = upfront_heap_size(h, at);
         upfront_heap_set(h, at, 0);
         upfront_heap_set(h, at + 8, 0);
     }
+    return UPFRONT_OK;
 }

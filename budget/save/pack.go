@@ -103,9 +103,10 @@ func nextHeap(tail []byte) (runs, rest []byte) {
 
 // Heap makes snapshots skip the free bytes of h, an arena.Heap on bytes of the state: a snapshot's
 // cost and size follow h's bytes in use. most is the largest number of bytes that a snapshot holds
-// of h; NewRing takes memory for as many. h needs its bytes in use (arena.Stats.Used), 1 KiB, and
-// 48 bytes for each free block; a Take of more returns an error of a full scope. The size of h's
-// block is always enough.
+// of h; NewRing takes memory for as many. A snapshot needs the bytes in use of h
+// (arena.Stats.Used), 48 bytes for each free block, and at most 5 KiB for the words of h. The size
+// of the block of h is always enough. A Take of more returns an error of a full scope with the
+// number to set.
 //
 // Call Heap in the load before NewRing. It panics at another time, for a heap that isn't on bytes
 // of the state, and for one that it has already. Snapshots hold all bytes of a heap without this
@@ -139,7 +140,9 @@ func (st *State) pack(what string, h arena.Heap, most uint64, library bool) {
 		}
 	}
 	header.SetPlain()
-	own.most = (min(most, own.size+arena_c.HeapRun) + 15) &^ 15
+	if own.most = (most + 15) &^ 15; most >= own.size { // one run, of all bytes
+		own.most = own.size + arena_c.HeapRun
+	}
 	st.heaps = append(st.heaps, own)
 	slices.SortFunc(st.heaps, func(a, b packed) int { return cmp.Compare(a.at, b.at) })
 }
@@ -151,7 +154,7 @@ func (p *part) packHeaps(image []byte, at int, state []byte) (end int, err error
 	for i := range p.heaps {
 		h := &p.heaps[i]
 		header := headerOf[arena_c.Heap](state[h.at:])
-		if header.First != h.first || header.End != h.last || header.Plain == 0 {
+		if header.First != h.first || header.End != h.last || header.Plain != 1 {
 			return 0, fmt.Errorf("byte %#x of the state isn't the heap of %s any more", h.at, h.what)
 		}
 		size, code := header.Pack(image[at+packedWords:][:h.most])
@@ -169,16 +172,17 @@ func (p *part) packHeaps(image []byte, at int, state []byte) (end int, err error
 	return at, nil
 }
 
-// unpackHeaps puts the part's heaps back from the packed heaps in tail, and returns the rest. The
-// headers of the present end first, so that the heap refuses addresses from after the snapshot.
+// unpackHeaps puts the part's heaps back from the packed heaps in tail, and returns the rest. It
+// erases the present headers, so that a heap refuses addresses from after the snapshot.
 func (p *part) unpackHeaps(state, tail []byte) (rest []byte) {
 	for i := range p.heaps {
 		heap := state[p.heaps[i].at:][:p.heaps[i].size]
-		headerOf[arena_c.Heap](heap).Erase()
-		var runs []byte
-		for runs, tail = nextHeap(tail); len(runs) != 0; {
-			var at uint64
-			var run []byte
+		var runs, run []byte
+		runs, tail = nextHeap(tail)
+		if headerOf[arena_c.Heap](heap).Erase(runs) != arena_c.OK {
+			clear(heap)
+		}
+		for at := uint64(0); len(runs) != 0; {
 			at, run, runs = nextRun(runs)
 			copy(heap[at:], run)
 		}

@@ -19,11 +19,12 @@ import (
 
 // packing is a program with a heap in a state, and blocks that it writes whole.
 type packing struct {
-	b    *budget.Budget
-	heap arena.Heap
-	ring *save.Ring
-	root *match
-	live []packedBlock
+	b     *budget.Budget
+	state *save.State
+	heap  arena.Heap
+	ring  *save.Ring
+	root  *match
+	live  []packedBlock
 }
 
 type packedBlock struct {
@@ -35,38 +36,45 @@ type packedBlock struct {
 const packedSize = 256 << 10
 
 // newPacking makes one with a heap whose snapshots have at most that many bytes, or all for 0.
-func newPacking(t *testing.T, most uint64, change func(*budget.RegionPlan)) *packing {
+func newPacking(t testing.TB, most uint64, change func(*budget.RegionPlan)) *packing {
+	return newPackings(t, change, packedHeap{100, packedSize, most})[0]
+}
+
+// packedHeap is a heap, the bytes before it, and its most, or 0 for a heap that isn't packed.
+type packedHeap struct{ before, size, most uint64 }
+
+// newPackings makes programs with heaps in one state.
+func newPackings(t testing.TB, change func(*budget.RegionPlan), heaps ...packedHeap) (list []*packing) {
 	plan := budget.RegionPlan{Name: "room", Size: 16 * budget.MiB, State: true}
 	if change != nil {
 		change(&plan)
 	}
-	b, err := budget.Open(budget.Plan{Name: "match", Regions: []budget.RegionPlan{plan}})
-	require.NoError(t, err)
-	p := &packing{b: b}
-	room := b.Region("room")
-	_, err = budget.Load(context.Background(), room, func(s scope.Scope) (*match, error) {
-		state, m := save.Begin(room, s, matchMaker)
-		p.root = m
-		clear(s.BytesUnzeroed(100, 8))
-		p.heap, err = arena.NewHeap(s.BytesUnzeroed(packedSize, 64), 32)
-		require.NoError(t, err)
-		p.heap.MayLive()
-		if most != 0 {
-			state.Heap(p.heap, most)
+	b := open(t, budget.Plan{Name: "match", Regions: []budget.RegionPlan{plan}})
+	load(t, b, "room", func(r budget.Region, s scope.Scope) {
+		state, m := save.Begin(r, s, matchMaker)
+		for _, x := range heaps {
+			clear(s.BytesUnzeroed(int(x.before), 1))
+			heap, err := arena.NewHeap(s.BytesUnzeroed(int(x.size), 16), 32)
+			require.NoError(t, err)
+			heap.MayLive()
+			if x.most != 0 {
+				state.Heap(heap, x.most)
+			}
+			list = append(list, &packing{b: b, state: state, heap: heap, root: m})
 		}
 		clear(s.BytesUnzeroed(300, 8))
-		p.ring = save.NewRing(s, 4, state)
-		return m, nil
+		ring := save.NewRing(s, 4, state)
+		for _, p := range list {
+			p.ring = ring
+		}
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return p
+	return list
 }
 
 func (p *packing) first() uintptr { return *(*uintptr)(unsafe.Pointer(&p.heap)) }
 
 // step allocates, frees or writes a block.
-func (p *packing) step(t *testing.T, r *rand.Rand) {
+func (p *packing) step(t testing.TB, r *rand.Rand) {
 	write := func(x packedBlock) packedBlock {
 		x.value = byte(r.Uint32())
 		for i := range x.bytes {
@@ -94,7 +102,7 @@ func (p *packing) step(t *testing.T, r *rand.Rand) {
 	}
 }
 
-func (p *packing) check(t *testing.T) {
+func (p *packing) check(t testing.TB) {
 	for _, x := range p.live {
 		require.Equal(t, p.first()+x.offset, uintptr(unsafe.Pointer(&x.bytes[0])))
 		size, err := p.heap.SizeOf(unsafe.Pointer(&x.bytes[0]))

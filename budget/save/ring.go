@@ -137,10 +137,11 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	return r
 }
 
-// Size returns the bytes that the ring has for one snapshot. Used returns the bytes that the
-// snapshot with that number takes of them, which are fewer if a heap of [State.Heap] has less in
-// use than its most; 0 if the ring doesn't hold it.
+// Size returns the bytes that the ring has for one snapshot.
 func (r *Ring) Size() int { return len(r.slots[0].image) }
+
+// Used returns the bytes of [Ring.Size] that the snapshot with that number takes, or 0 if the ring
+// doesn't hold it. They are fewer if a heap of [State.Heap] has less in use than its most.
 func (r *Ring) Used(number uint64) int {
 	if s := r.find(number); s != nil && r.check() == nil {
 		return s.used

@@ -449,8 +449,10 @@ static uint64_t heap_packed(const upfront_heap *h, unsigned char *out) {
 /* Puts an image back, and checks that its runs follow each other with free bytes between them. */
 static void heap_unpack(upfront_heap *h, const unsigned char *image, uint64_t size) {
     uint64_t at, run[2], end = 0, all = h->end + UPFRONT_HEAP_HEADER;
-    upfront_heap_erase(h);
+    int code = upfront_heap_erase(h, image);
     UPFRONT_UNPOISON(h, all);
+    if (code != UPFRONT_OK)
+        memset(h, 0, (size_t)all);
     for (at = 0; at != size; at += UPFRONT_HEAP_RUN + run[1]) {
         memcpy(run, image + at, sizeof run);
         CHECK(run[0] % 16 == 0 && run[1] % 16 == 0 && run[1] != 0 && (at == 0 ? run[0] == 0 : run[0] >= end + 16));
@@ -498,6 +500,10 @@ static void heap_images_random(uint64_t seed, uint64_t parked) {
             seed = again;
             memcpy(heap_live, now[k], sizeof heap_live);
             heap_step(h[k], &seed);
+            if (step % 100 == 60 && next_random(&seed) % 2 == 0) {
+                upfront_heap_reset(h[k]);
+                memset(heap_live, 0, sizeof heap_live);
+            }
             memcpy(now[k], heap_live, sizeof heap_live);
         }
         if (next_random(&seed) % 40 == 0) {
@@ -521,8 +527,7 @@ static void heap_images_random(uint64_t seed, uint64_t parked) {
         window_free(w[k], 2 * WINDOW);
 }
 
-/* A heap with an overwritten header, or with a call's fills, has no image; erase leaves no block of
- * it. */
+/* A heap with an overwritten header, or with a call's fills, has no image, and erase refuses it. */
 static void heap_images_refuse(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_heap *h = upfront_heap_init(w, WINDOW, 8);
@@ -534,22 +539,28 @@ static void heap_images_refuse(void) {
     upfront_heap_plain(h);
     CHECK_EQ(upfront_heap_pack(h, NULL, 1, &first), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_heap_pack(h, NULL, 0, NULL), UPFRONT_BAD_ARGUMENT);
+    CHECK_EQ(upfront_heap_erase(h, NULL), UPFRONT_BAD_ARGUMENT);
+    (void)heap_packed(h, heap_image);
     first = h->first;
     h->first = h->end + 16;
     CHECK_EQ(upfront_heap_pack(h, NULL, 0, &size), UPFRONT_CORRUPT);
-    upfront_heap_erase(h);
+    CHECK_EQ(upfront_heap_erase(h, heap_image), UPFRONT_CORRUPT);
     h->first = first;
     for (k = 0; k < 8; k++) {
         for (i = 0; i < 8; i++)
             p[i] = heap_got(h, 2000 * (i % 2) + 20, 1);
         heap_give(h, p[2]);
         heap_give(h, p[5]);
-        CHECK_EQ(upfront_heap_pack(h, NULL, 0, &size), UPFRONT_FULL);
+        (void)heap_packed(h, heap_image);
+        for (i = 0; i < 2; i++) { /* the closing header */
+            uint64_t at = h->end + 8 * i, was = upfront_heap_word(h, at);
+            upfront_heap_set(h, at, was ^ (UINT64_C(16) << (20 * i)));
+            CHECK_EQ(upfront_heap_pack(h, heap_image_again, sizeof heap_image, &size), UPFRONT_CORRUPT);
+            upfront_heap_set(h, at, was);
+        }
         upfront_heap_set(h, (uint64_t)(p[k] - (char *)h) - 8, 77);
-        CHECK_EQ(upfront_heap_pack(h, heap_image, sizeof heap_image, &size), UPFRONT_CORRUPT);
-        upfront_heap_erase(h);
-        for (i = h->first + 16; i <= h->end; i += 16)
-            CHECK(upfront_heap_size_of(h, (char *)h + i) < 0);
+        CHECK_EQ(upfront_heap_pack(h, heap_image_again, sizeof heap_image, &size), UPFRONT_CORRUPT);
+        CHECK_EQ(upfront_heap_erase(h, heap_image), UPFRONT_CORRUPT);
         UPFRONT_UNPOISON(w, WINDOW);
         memset(w, 0, WINDOW);
         h = heap_of(w, WINDOW, 8);
