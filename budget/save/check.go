@@ -1,6 +1,7 @@
 package save
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -109,10 +110,10 @@ func checkNumbers(numbers, states []byte, fresh, free uint32) (place uint32, wha
 }
 
 func isZero(b []byte) bool {
-	for at := 0; at < len(b); at += 8 {
-		if binary.LittleEndian.Uint64(b[at:]) != 0 {
+	for ; len(b) > len(zeros); b = b[len(zeros):] {
+		if !bytes.Equal(b[:len(zeros)], zeros[:]) {
 			return false
 		}
 	}
-	return true
+	return bytes.Equal(b, zeros[:len(b)])
 }

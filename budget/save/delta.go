@@ -247,7 +247,7 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	flat := r.zeroFlat(to)
 	r.flatten(flat, base.bytes())
 	changes := delta[deltaHeader:]
-	if at, what := applyChanges(flat, changes, subtle.XORBytes); what != "" {
+	if at, what := applyChanges(flat, changes, xorRange); what != "" {
 		return bad(deltaHeader+at, "%s", what)
 	}
 	used, err := r.repack(to.image, flat)
@@ -262,8 +262,11 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 		return bad(deltaHeader, "it makes a state that this program can't produce: %w", err)
 	}
 	if !r.isFlat() {
-		r.wipe(base.bytes())
-		applyChanges(flat, changes, clearRange)
+		r.wipe(to.image[:used])
+		at, left := applyChanges(flat, changes, isCleared)
+		if left != "" || !r.isWiped(base.bytes()) {
+			return bad(deltaHeader+at, "it is damaged: it leaves bytes in the free part of a heap")
+		}
 		r.isZero = true
 	}
 	r.holdOutside(to, head.number, used)
@@ -271,16 +274,18 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	return head.number, nil
 }
 
-// clearRange makes the bytes of a range zeros.
-func clearRange(to, _, _ []byte) int {
-	clear(to)
-	return len(to)
+// xorRange makes the changes of a range.
+func xorRange(to, changes []byte) bool {
+	subtle.XORBytes(to, to, changes)
+	return true
 }
 
-// applyChanges calls do for each range of an image, with the range's bytes as the first and second
-// argument and the changes as the third; subtle.XORBytes makes the changes. applyChanges returns
-// the first error and its byte, or "".
-func applyChanges(image, changes []byte, do func(to, from, changes []byte) int) (at int, what string) {
+// isCleared reports whether a range has zeros.
+func isCleared(to, _ []byte) bool { return isZero(to) }
+
+// applyChanges calls do for each range of an image with its bytes and the changes. It returns the
+// first error and its byte, or "". A range that do refuses is an error.
+func applyChanges(image, changes []byte, do func(to, changes []byte) bool) (at int, what string) {
 	to := uint64(0)
 	for at < len(changes) {
 		skip, n := binary.Uvarint(changes[at:])
@@ -302,8 +307,9 @@ func applyChanges(image, changes []byte, do func(to, from, changes []byte) int) 
 			return at + n, fmt.Sprintf("a range changes %d bytes, and the delta has %d more", length,
 				len(changes)-begin)
 		default:
-			from := image[to+skip:][:length]
-			do(from, from, changes[begin:][:length])
+			if !do(image[to+skip:][:length], changes[begin:][:length]) {
+				return at, "refused"
+			}
 			at, to = begin+int(length), to+skip+length
 		}
 	}

@@ -1,10 +1,13 @@
 package save
 
 import (
-	"crypto/subtle"
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"slices"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // Exports for the tests of package save_test.
@@ -20,7 +23,7 @@ func AppendChanges(dst, from, to []byte) []byte {
 
 // ApplyChanges makes changes in a flat image.
 func ApplyChanges(image, changes []byte) (at int, what string) {
-	return applyChanges(image, changes, subtle.XORBytes)
+	return applyChanges(image, changes, xorRange)
 }
 
 // Object is one allocation of a load.
@@ -32,15 +35,20 @@ const DeltaHeader = deltaHeader
 // Sealed returns a delta with a correct header, for any changes, with the hash of the snapshot that
 // they make.
 func Sealed(r *Ring, base, number uint64, changes []byte) []byte {
-	image := make([]byte, r.Size())
-	head := deltaHead{magic: deltaMagic, size: uint64(len(image)), base: base, number: number}
+	head := deltaHead{magic: deltaMagic, size: uint64(r.flatSize), base: base, number: number}
 	head.changes = uint64(len(changes))
+	flat := make([]byte, r.flatSize)
 	if s, err := r.state("Sealed", base); err == nil {
-		copy(image, s.image)
+		r.flatten(flat, s.bytes())
 		head.baseHash = s.sum()
 	}
-	ApplyChanges(image, changes)
-	head.hash = hashOf(image)
+	ApplyChanges(flat, changes)
+	image := make([]byte, r.Size())
+	if r.isFlat() {
+		head.hash = hashOf(flat)
+	} else if used, err := r.repack(image, flat); err == nil {
+		head.hash = hashOf(image[:used])
+	}
 	delta := append(make([]byte, deltaHeader), changes...)
 	head.put(delta, r.of)
 	return delta
@@ -52,7 +60,34 @@ func Image(r *Ring, number uint64) []byte {
 	if err != nil {
 		panic(err)
 	}
-	return append([]byte(nil), s.image...)
+	return bytes.Clone(s.bytes())
+}
+
+// Flat returns a snapshot's flat image, with zeros in the free bytes of packed heaps.
+func Flat(r *Ring, number uint64) []byte {
+	s, err := r.state("Flat", number)
+	if err != nil {
+		panic(err)
+	}
+	return bytes.Clone(r.flatOf(s))
+}
+
+// OffsetOf returns the offset of p in the state.
+func (st *State) OffsetOf(p unsafe.Pointer) int {
+	return int(arena_c.Place(p, unsafe.Pointer(st.header())) - st.mark)
+}
+
+// Fixed returns the bytes of an image outside of packed heaps.
+func Fixed(r *Ring) int { return r.fixed }
+
+// SpareIsClean reports whether the spare flat image has zeros in heaps, if the ring says so.
+func SpareIsClean(r *Ring) bool {
+	for _, p := range r.pieces {
+		if p.heap && r.isZero && bytes.ContainsFunc(r.flat[p.flat:][:p.size], func(b rune) bool { return b != 0 }) {
+			return false
+		}
+	}
+	return true
 }
 
 // Live returns the image of the current state.
@@ -69,15 +104,19 @@ func Live(r *Ring) []byte {
 	return image
 }
 
-// Hold makes an image a snapshot of the ring, if it passes check.
+// Hold makes a flat image a snapshot of the ring, if it passes check.
 func Hold(r *Ring, number uint64, image []byte) error {
 	to := r.empty(number)
-	copy(to.image, image)
-	if err := r.admit(to.image, number); err != nil {
+	flat := r.zeroFlat(to)
+	copy(flat, image)
+	if err := r.admit(flat, number); err != nil {
 		return err
 	}
-	r.holdOutside(to, number, len(image))
-	return nil
+	used, err := r.repack(to.image, flat)
+	if err == nil {
+		r.holdOutside(to, number, used)
+	}
+	return err
 }
 
 // Control is the positions of the program's own words, in an image of a ring of one state.

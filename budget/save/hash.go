@@ -46,23 +46,21 @@ func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {
 		return list, err
 	}
 	w := r.segmentsOf(s.bytes())
-	for at := 0; at < r.flatSize; at += PageSize {
-		size := min(PageSize, r.flatSize-at)
-		if size == PageSize && (len(w.bytes) == 0 || w.at >= at+size) {
-			list = append(list, zeroSum)
-			continue
+	for at := 0; at < r.flatSize; {
+		sum, end := uint32(0), min(at+PageSize, r.flatSize)
+		if w.before(at) >= PageSize && end == at+PageSize {
+			sum, at = zeroSum, end
 		}
-		page := make([]byte, PageSize)[:size] // on the stack
-		for len(w.bytes) != 0 && w.at < at+size {
-			from, to := max(w.at, at), min(w.at+len(w.bytes), at+size)
-			if to-from == size {
-				page = w.bytes[from-w.at : to-w.at]
-			} else {
-				copy(page[from-at:], w.bytes[from-w.at:to-w.at])
+		for at < end {
+			bytes := zeros[:min(end-at, w.before(at))] // free bytes
+			if len(bytes) == 0 {
+				bytes = w.bytes[:min(end-at, len(w.bytes))]
+				w.skip(len(bytes))
 			}
-			w.skip(to - w.at)
+			sum = crc32.Update(sum, castagnoli, bytes)
+			at += len(bytes)
 		}
-		list = append(list, sumOf(page))
+		list = append(list, sum)
 	}
 	return list, nil
 }

@@ -155,7 +155,7 @@ func (p *part) packHeaps(image []byte, at int, state []byte) (end int, err error
 		h := &p.heaps[i]
 		header := headerOf[arena_c.Heap](state[h.at:])
 		if header.First != h.first || header.End != h.last || header.Plain != 1 {
-			return 0, fmt.Errorf("byte %#x of the state isn't the heap of %s any more", h.at, h.what)
+			return 0, fmt.Errorf("the words of the arena.Heap at byte %#x of the state aren't those of the heap that %s named", h.at, h.what)
 		}
 		size, code := header.Pack(image[at+packedWords:][:h.most])
 		switch {
@@ -308,6 +308,16 @@ func (r *Ring) wipe(image []byte) {
 	for w := r.segmentsOf(image); len(w.bytes) != 0; w.next() {
 		clear(r.flat[w.at:][:len(w.bytes)])
 	}
+}
+
+// isWiped reports whether the bytes of an image are zeros in r.flat.
+func (r *Ring) isWiped(image []byte) bool {
+	for w := r.segmentsOf(image); len(w.bytes) != 0; w.next() {
+		if !isZero(r.flat[w.at:][:len(w.bytes)]) {
+			return false
+		}
+	}
+	return true
 }
 
 // repack writes the image of a flat one, a snapshot from outside. It returns the size, or an error

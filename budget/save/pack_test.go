@@ -54,7 +54,7 @@ func newPackings(t testing.TB, change func(*budget.RegionPlan), heaps ...packedH
 		state, m := save.Begin(r, s, matchMaker)
 		for _, x := range heaps {
 			clear(s.BytesUnzeroed(int(x.before), 1))
-			heap, err := arena.NewHeap(s.BytesUnzeroed(int(x.size), 16), 32)
+			heap, err := arena.NewHeap(s.BytesUnzeroed(int(x.size), 64), 32)
 			require.NoError(t, err)
 			heap.MayLive()
 			if x.most != 0 {
