@@ -132,9 +132,9 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 		return 0, err
 	}
 	to := r.empty(head.number)
-	if head.imageSize > uint64(len(to.image)) {
+	if most := uint64(r.most); head.imageSize > most {
 		return 0, f.bad(16, "a snapshot of %d bytes, and the ring holds %d: raise the most of State.Heap by %d or more",
-			head.imageSize, len(to.image), head.imageSize-uint64(len(to.image)))
+			head.imageSize, most, head.imageSize-most)
 	}
 	image := to.image[:head.imageSize]
 	if err := f.full(image, "the snapshot"); err != nil {

@@ -66,7 +66,7 @@ func TestPackedRestore(t *testing.T) {
 		for range r.IntN(40) {
 			p.step(t, r)
 		}
-		switch r.IntN(10) {
+		switch r.IntN(6) {
 		case 0:
 			p.heap.Reset()
 			p.live = nil
@@ -206,7 +206,7 @@ func TestPackedWholeBlock(t *testing.T) {
 func TestPackedDamage(t *testing.T) {
 	p := newPackings(t, nil, packedHeap{100, smallHeap, smallHeap})[0]
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 25 {
+	for range 12 {
 		p.step(t, r)
 	}
 	require.NoError(t, p.ring.Take(1))

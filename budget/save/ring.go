@@ -27,6 +27,7 @@ type Ring struct {
 	pieces    []piece // of a flat image
 	fixed     int     // bytes of an image outside of packed heaps
 	flatSize  int     // of a flat image
+	most      int     // bytes of the largest image
 	flat      []byte  // for the flat image of a snapshot from outside, if heaps are packed
 	isZero    bool    // flat has zeros in its heaps
 	seed      maphash.Seed
@@ -104,7 +105,8 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	for i := range r.parts {
 		r.parts[i].place(r.pieces)
 	}
-	size := (r.fixed + heaps + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
+	r.most = r.fixed + heaps
+	size := (r.most + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
 	images, flat := count, 0
 	if outside || heaps != 0 {
 		images++ // a snapshot that fails halfway replaces none
