@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
@@ -45,6 +46,27 @@ func verified(b *budget.Budget, fn func(save.View, *Frog)) (frog *Frog, ring *sa
 		return nil
 	})
 	return frog, ring
+}
+
+// packed calls fn with a state, a heap in it, and bytes from before the state.
+func packed(fn func(state *save.State, s scope.Scope, heap arena.Heap, before []byte)) {
+	b := openState()
+	level := b.Region("level")
+	load(b, "level", func(s scope.Scope) *Frog {
+		before := s.BytesUnzeroed(2048, 64)
+		state, root := save.Begin(level, s, frogs)
+		fn(state, s, made(arena.NewHeap(s.BytesUnzeroed(2048, 64), 0)), before)
+		return root
+	})
+}
+
+// order calls first and then second, or the other way around.
+func order(reversed bool, first, second func()) {
+	if reversed {
+		first, second = second, first
+	}
+	first()
+	second()
 }
 
 // fromOutside applies a delta to the ring.
@@ -159,6 +181,42 @@ var states = []line{
 		}},
 	}, []answer{
 		{"checked", "sum", "save: BUG: a function of State.Verify wrote to the snapshot", panics},
+	}, ""},
+	{"give State.Heap a heap after NewRing, a second time, or one that isn't in the state", []program{
+		{name: "State.Heap after NewRing", says: "it is called after NewRing", run: func(wrong bool) {
+			packed(func(state *save.State, s scope.Scope, heap arena.Heap, _ []byte) {
+				order(wrong, func() { state.Heap(heap, 2048) }, func() { save.NewRing(s, 1, state) })
+			})
+		}},
+		{name: "State.Heap twice", says: "overlaps the one at", run: func(wrong bool) {
+			packed(func(state *save.State, s scope.Scope, heap arena.Heap, _ []byte) {
+				state.Heap(heap, 2048)
+				if wrong {
+					state.Library(heap, 2048)
+				}
+				save.NewRing(s, 1, state)
+			})
+		}},
+		{name: "State.Heap of a heap from before Begin", says: "isn't on bytes of the state", run: func(wrong bool) {
+			packed(func(state *save.State, s scope.Scope, heap arena.Heap, before []byte) {
+				if wrong {
+					heap = made(arena.NewHeap(before, 0))
+				}
+				state.Heap(heap, 2048)
+				save.NewRing(s, 1, state)
+			})
+		}},
+		{name: "State.Heap of no heap", says: "zero arena.Heap", run: func(wrong bool) {
+			packed(func(state *save.State, s scope.Scope, heap arena.Heap, _ []byte) {
+				if wrong {
+					heap = arena.Heap{}
+				}
+				state.Heap(heap, 2048)
+				save.NewRing(s, 1, state)
+			})
+		}},
+	}, []answer{
+		{every, "state's words", "save: BUG: State.", panics},
 	}, ""},
 	{"write an object made before save.Begin, which no snapshot has", []program{
 		{name: "Take after a write before Begin", run: func(wrong bool) {
