@@ -204,8 +204,8 @@ func (h Heap) Flush() {
 // a race build or in a checked build keeps its pages, and Trim returns 0. If pages.lock or a
 // required pages.prefault of the plan holds the pages, Trim returns an error that names the key. A
 // second Free of a block that was trimmed is then an error of a misaligned address. In a state
-// (budget/save) Trim changes the free bytes, and so the hash. Cost: two system calls for each run
-// of pages, O(free blocks of a page or more).
+// (budget/save) Trim changes the free bytes, and so the hash unless the heap is one of State.Heap.
+// Cost: two system calls for each run of pages, O(free blocks of a page or more).
 func (h Heap) Trim() (bytes uint64, err error) {
 	was := seen(h.its())
 	bytes, err = h.header.TrimRoom()

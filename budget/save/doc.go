@@ -37,21 +37,25 @@
 // (container.Map.Seed), so that the bytes are the same everywhere. Call Done on each scope.Builder
 // before NewRing, which panics while a Builder is in use.
 //
-// An arena.Heap or arena.Buddy on bytes of the state belongs to it with its free bytes. Checked
-// builds fill free bytes, and race builds fill freed blocks, so such a state's hash differs between
-// builds. The words of all arenas that the load makes between Begin and NewRing, and of a graph's
+// An arena.Heap or arena.Buddy on bytes of the state belongs to it. [State.Heap] has snapshots skip
+// a heap's free bytes; their cost and size then follow the bytes in use. Snapshots hold all bytes
+// of other heaps, and of a buddy: a buddy doesn't know the requested sizes, so the ends of its
+// blocks would differ after a Restore. Checked builds fill free bytes, and race builds fill freed
+// blocks, so the hash of a state with free bytes differs between builds.
+//
+// The words of all arenas that the load makes between Begin and NewRing, and of a graph's
 // instances, are checked in each snapshot from outside. After NewRing an arena's constructor
 // refuses the state's bytes. An arena in a block of another arena lives as long as the state.
 //
-// A C library's data in an arena.Shared, or in a heap that C made (arena_c/room.h), has addresses
-// that can't be checked. Take and Restore work on such a state; snapshots from outside need
-// [State.Authenticated].
+// A C library's data in an arena.Shared, in a heap that C made (arena_c/room.h), or in a heap of
+// [State.Library] has addresses that can't be checked. Take and Restore work on such a state;
+// snapshots from outside need [State.Authenticated].
 //
 // Calls that hash, compare, send, write or read snapshots need a state region
 // (budget.RegionPlan.State). Its loads begin with zeros, and a type with padding or an address is
-// refused with the name of the field. So its bytes, except those of a Heap or Buddy, are the same
-// on every machine and in every build for the same inputs. The types int and uint are allowed, but
-// snapshots with them don't pass between 64-bit and 32-bit machines.
+// refused with the name of the field. So its bytes, except those of a Buddy and of a Heap without
+// State.Heap, are the same on every machine and in every build for the same inputs. The types int
+// and uint are allowed, but snapshots with them don't pass between 64-bit and 32-bit machines.
 //
 // Play, the game's code that runs on a loaded state, may depend on data outside the state, such as
 // a map or a script. [State.Of] names that data with a checksum. A file or delta with another

@@ -299,8 +299,9 @@ type file struct {
 }
 
 // readFile reads a file of any program, and checks it like [Ring.Read] as far as it can without a
-// ring. It takes up to three times the file's size of Go heap, and more for the description. It
-// refuses a snapshot of more than 1 GiB by its header.
+// ring. It takes up to three times the file's size of Go heap, the size of the heaps of State.Heap,
+// and more for the description. It refuses a state of more than 1 GiB by the header and the
+// description.
 func readFile(rd io.Reader) (*file, error) {
 	f := source{rd: rd, name: "a file"}
 	h, err := f.head()
@@ -344,7 +345,8 @@ func readFile(rd io.Reader) (*file, error) {
 // file that a checked build wrote after the same load, with names for values that a release can't
 // name. DiffFiles fails if a file is damaged, if the programs differ, or if a snapshot has more
 // than 1 GiB; [Ring.Diff] compares larger ones. It takes up to three times the files' sizes of Go
-// heap, and more for their descriptions of at most 16 MiB each.
+// heap, the sizes of all heaps of [State.Heap], and more for the descriptions of at most 16 MiB
+// each.
 func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
 	var files [3]*file
 	for i, rd := range []io.Reader{a, b, names} {

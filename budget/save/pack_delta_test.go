@@ -22,8 +22,8 @@ func (p *packing) place() int {
 	return save.ControlOf(p.ring).From + p.state.OffsetOf(unsafe.Pointer(p.header()))
 }
 
-// zeroed returns a copy of a flat image of a program whose heap isn't packed, with zeros in the bytes of
-// the heap that have no meaning.
+// zeroed returns a copy of a flat image of a program whose heap isn't packed, with zeros in the
+// bytes of the heap that have no meaning.
 func (p *packing) zeroed(t *testing.T, image []byte) []byte {
 	image = slices.Clone(image)
 	heap := image[p.place():]
@@ -44,9 +44,9 @@ func (p *packing) zeroed(t *testing.T, image []byte) []byte {
 	return image
 }
 
-// TestPackedPages: a program that goes back has the page hashes of a flat image with zeros in free bytes. One
-// that copies its heap whole and never goes back makes that image. Deltas between any two snapshots make the
-// same ones in it.
+// TestPackedPages: a program that goes back has the page hashes of a flat image with zeros in free
+// bytes. One that copies its heap whole and never goes back makes that image. Deltas between any
+// two snapshots make the same ones in it.
 func TestPackedPages(t *testing.T) {
 	for _, before := range []uint64{0, 5000} {
 		heaps := []packedHeap{{before, 20 << 10, 20 << 10}, {0, 64 << 10, 50 << 10}, {4000, 8 << 10, 8 << 10}}
@@ -119,7 +119,7 @@ func TestPackedPages(t *testing.T) {
 	}
 }
 
-// TestPackedDeltaSize: a delta follows the changes, whatever the heap's size and its free bytes.
+// TestPackedDeltaSize: a delta follows the changes, not the heap's size or its free bytes.
 func TestPackedDeltaSize(t *testing.T) {
 	p := newPackings(t, nil, packedHeap{100, 1 << 20, 1 << 20})[0]
 	var blocks []*[100]byte
@@ -156,8 +156,8 @@ func TestPackedDeltaSize(t *testing.T) {
 	}
 }
 
-// TestPackedDamagedDeltas: Apply refuses a damaged delta at each byte and names the byte. Then a good one
-// still applies.
+// TestPackedDamagedDeltas: Apply refuses a damaged delta at each byte and names the byte. Then a
+// good one still applies.
 func TestPackedDamagedDeltas(t *testing.T) {
 	a, b := newPackings(t, nil, packedHeap{100, 20 << 10, 20 << 10})[0], newPackings(t, nil, packedHeap{100, 20 << 10, 20 << 10})[0]
 	for _, p := range []*packing{a, b} {
@@ -205,8 +205,8 @@ func changesAt(flat []byte, words map[int]uint64) (changes []byte) {
 	return changes
 }
 
-// TestPackedHostileDeltas: a delta with a correct hash that writes into free bytes is refused. Nothing of it is
-// in a later snapshot.
+// TestPackedHostileDeltas: a delta with a correct hash that writes into free bytes is refused.
+// Nothing of it is in a later snapshot.
 func TestPackedHostileDeltas(t *testing.T) {
 	p := newPackings(t, nil, packedHeap{100, 20 << 10, 20 << 10})[0]
 	r := rand.New(rand.NewPCG(1, 2))

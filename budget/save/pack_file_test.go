@@ -34,8 +34,8 @@ func played(t testing.TB, heaps ...packedHeap) []*packing {
 	return list
 }
 
-// TestPackedFiles: a program with another most reads a file if its ring has room, and plays on with the same
-// result. Else the error has the missing bytes, and so many more are enough.
+// TestPackedFiles: a program with another most reads a file if its ring has room, and plays on with
+// the same result. Else the error has the missing bytes, and so many more are enough.
 func TestPackedFiles(t *testing.T) {
 	const size = 20 << 10
 	a := played(t, packedHeap{100, size, size})[0]
@@ -101,7 +101,8 @@ func withImage(file []byte, was int, image []byte) []byte {
 	return resum(file)
 }
 
-// runsOf returns the positions of the heaps' words in an image, and of the words of each heap's runs.
+// runsOf returns the positions of the heaps' words in an image, and of the words of each heap's
+// runs.
 func runsOf(image []byte, fixed int) (heaps []int, runs [][]int) {
 	for at := fixed; at < len(image); {
 		heaps, runs = append(heaps, at), append(runs, nil)
@@ -113,8 +114,8 @@ func runsOf(image []byte, fixed int) (heaps []int, runs [][]int) {
 	return heaps, runs
 }
 
-// TestPackedHostileFiles: a file with correct sums, in whose heaps any word is forged, is refused with a byte.
-// Nothing changes, and a good file still passes.
+// TestPackedHostileFiles: a file with correct sums, in whose heaps any word is forged, is refused
+// with a byte. Nothing changes, and a good file still passes.
 func TestPackedHostileFiles(t *testing.T) {
 	list := played(t, packedHeap{100, 8 << 10, 8 << 10}, packedHeap{0, 16 << 10, 16 << 10})
 	ring := list[0].ring
@@ -285,7 +286,8 @@ type (
 
 var cellarMaker = scope.Plain[cellar]()
 
-// TestPackedDiff: Diff and DiffFiles name the fields of values in a heap's blocks, and Show lists the heap.
+// TestPackedDiff: Diff and DiffFiles name the fields of values in a heap's blocks, and Show lists
+// the heap.
 func TestPackedDiff(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring
@@ -348,8 +350,8 @@ func TestPackedDiff(t *testing.T) {
 	}
 }
 
-// TestPackedLibrary: a snapshot from outside of a heap that a library fills needs Authenticated. In its
-// process it works like any other.
+// TestPackedLibrary: a snapshot from outside of a heap that a library fills needs Authenticated. In
+// its process it works like any other.
 func TestPackedLibrary(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		b := open(t, twoRegions())

@@ -26,7 +26,7 @@ type town struct {
 	ring  *save.Ring
 }
 
-// townState is what a state of a town has after its root.
+// townState has the parts of a town's state after its root.
 type townState struct {
 	region string
 	make   []any // a packedHeap, a number of bytes, or "pool"
@@ -134,8 +134,8 @@ func (x *town) restore(t testing.TB, number uint64, then townThen) {
 	}
 }
 
-// play takes and restores for some ticks. A twin that never goes back has the same hashes, if the regions are
-// state regions.
+// play takes and restores for some ticks. A twin that never goes back has the same hashes, if the
+// regions are state regions.
 func (x *town) play(t *testing.T, twin *town, rounds int) {
 	r, back := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, 4))
 	then := map[uint64]townThen{}
@@ -173,8 +173,9 @@ func (x *town) play(t *testing.T, twin *town, rounds int) {
 	}
 }
 
-// TestPackedTowns: heaps at a state's first bytes after its root and at its end, next to each other, and in
-// several states of a ring, some of which have none. Pools and bytes are between them.
+// TestPackedTowns: heaps at a state's first bytes after its root and at its end, next to each
+// other, and in several states of a ring. Some states have none. Pools and bytes are between
+// them.
 func TestPackedTowns(t *testing.T) {
 	heap := packedHeap{size: 16 << 10, most: 16 << 10}
 	small := packedHeap{size: 8 << 10, most: 1 << 63}
@@ -202,7 +203,8 @@ func TestPackedTowns(t *testing.T) {
 	}
 }
 
-// TestPackedTracked: in a tracked region the pages outside of heaps are tracked, and the heaps are packed.
+// TestPackedTracked: in a tracked region the pages outside of heaps are tracked, and the heaps are
+// packed.
 func TestPackedTracked(t *testing.T) {
 	heap := packedHeap{size: 16 << 10, most: 16 << 10}
 	states := []townState{{"a", []any{100_000, heap, 70_000, packedHeap{size: 1088, most: 2000}, packedHeap{size: 3200, most: 4000}, "pool", 9000}},
@@ -218,7 +220,8 @@ func TestPackedTracked(t *testing.T) {
 	}
 }
 
-// TestPackedNested: a heap in a block of another arena of the state is packed, and the rest of that arena isn't.
+// TestPackedNested: a heap in a block of another arena of the state is packed, and the rest of that
+// arena isn't.
 func TestPackedNested(t *testing.T) {
 	heap := packedHeap{size: 8 << 10, most: 8 << 10}
 	const outer = 20 << 10
@@ -248,4 +251,40 @@ func TestPackedNested(t *testing.T) {
 			newTown(t, plan, in, states...).play(t, newTown(t, plan, in, states...), 10)
 		})
 	}
+}
+
+// TestPackedMisuse: State.Heap panics with the reason, and takes nothing.
+func TestPackedMisuse(t *testing.T) {
+	b := open(t, twoRegions())
+	elsewhere := heapOn(t, arena.NewBlock(2048, 64))
+	var higher arena.Heap
+	load(t, b, "extra", func(_ budget.Region, s scope.Scope) { higher = heapOn(t, s.BytesUnzeroed(2048, 64)) })
+	load(t, b, "level", func(r budget.Region, s scope.Scope) {
+		before := heapOn(t, s.BytesUnzeroed(2048, 64))
+		state, _ := save.Begin(r, s, matchMaker)
+		heap := heapOn(t, s.BytesUnzeroed(4096, 64))
+		heap.MayLive()
+		inner := heapOn(t, unsafe.Slice((*byte)(heap.Alloc(2048, 64)), 2048))
+		refused := func(h arena.Heap, says string) {
+			assert.Equal(t, "save: BUG: State.Heap in region level: "+says, panicOf(t, func() { state.Heap(h, 4096) }))
+		}
+		const notIn = "the heap isn't on bytes of the state; make it there, after Begin"
+		for _, h := range []arena.Heap{elsewhere, higher, before} {
+			refused(h, notIn)
+		}
+		refused(arena.Heap{}, "the heap is the zero arena.Heap")
+		state.Heap(heap, 4096)
+		refused(heap, "the heap at byte 0x40 overlaps the one at 0x40, which State.Heap named")
+		assert.Regexp(t, "the heap at byte 0x[0-9a-f]+ overlaps the one at 0x40, which State.Heap named",
+			panicOf(t, func() { state.Library(inner, 1) }))
+		ring := save.NewRing(s, 1, state)
+		refused(inner, "it is called after NewRing; call it before, in the load")
+		assert.Equal(t, 4096+2*64, ring.Size(), "the root, and the heap's words")
+	})
+}
+
+func heapOn(t *testing.T, block []byte) arena.Heap {
+	h, err := arena.NewHeap(block, 0)
+	require.NoError(t, err)
+	return h
 }

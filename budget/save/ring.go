@@ -69,14 +69,16 @@ func (s *slot) bytes() []byte { return s.image[:s.used] }
 const poolWords = 8
 
 // NewRing allocates in s a ring of count snapshots of the states. It ends the states: later
-// allocations don't belong to them. s is the scope of the state's load, or of a later load of a
-// region higher in the plan. If s has no room, NewRing unwinds with an error that names the knob to
-// raise. It panics with other errors, such as a finalizer or a forbidden type in a state region.
+// allocations don't belong to them. s is the scope of the state's load, or, after that load has
+// returned, of the load of a region higher in the plan. If s has no room, NewRing unwinds with an
+// error that names the knob to raise. It panics with other errors, such as a finalizer or a
+// forbidden type in a state region. NewRing makes Go allocations.
 //
-// An image takes the size of each state and 8 bytes for each of its pools, rounded up to a line; of
-// a [State.Heap] it takes the heap's most and 16 bytes. If all regions are state regions, or a heap
-// is packed, the ring has one image more; with both it also has an image of all bytes. NewRing
-// makes Go allocations.
+// An image takes the size of each state and 8 bytes for each of its pools, rounded up to a line.
+// With [State.Heap] it takes the heap's most and 16 bytes in place of the heap. A ring has count
+// images, and one more if each state is in a state region, or if there is a State.Heap. If both
+// hold, it also has one image with all bytes of the heaps, for snapshots from outside; its pages
+// stay untouched until the first of these.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -139,7 +141,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	return r
 }
 
-// Size returns the bytes that the ring has for one snapshot.
+// Size returns the bytes that the ring has for one snapshot. See [Ring.Used].
 func (r *Ring) Size() int { return len(r.slots[0].image) }
 
 // Used returns the bytes of [Ring.Size] that the snapshot with that number takes, or 0 if the ring

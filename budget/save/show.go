@@ -12,8 +12,8 @@ import (
 // for a file of a checked build all allocations with their source lines. The file may be of any
 // program. Show checks it like [Ring.Read], as far as it can without a ring. It fails if the file
 // is damaged (the error names the byte), if the snapshot has more than 1 GiB, or if w fails. It
-// takes up to three times the file's size of Go heap, and more for its description of at most 16
-// MiB.
+// takes up to three times the file's size of Go heap, the sizes of all heaps of [State.Heap], and
+// more for its description of at most 16 MiB.
 func Show(w io.Writer, rd io.Reader) error {
 	f, err := readFile(rd)
 	if err != nil {
