@@ -232,9 +232,9 @@ func TestPackedDamage(t *testing.T) {
 			}
 			err := p.ring.Take(2)
 			require.ErrorContains(t, err, "save: Take of snapshot 2 of region room of budget \"match\": the ", "word at %#x is %#x", at, value)
-			says := "the arena.Heap at byte 0x80 is damaged: a header of a block was overwritten"
+			says := "the arena.Heap at byte 0x80 of the state is damaged: a header of a block was overwritten"
 			if fixed := uint64(unsafe.Sizeof(*h)); at < fixed && at != first(unsafe.Offsetof(h.Epoch)) && at != first(unsafe.Offsetof(h.Lists)) {
-				says = "the words of the arena.Heap at byte 0x80 aren't those of the heap that State.Heap named"
+				says = "the words of the arena.Heap at byte 0x80 of the state aren't those of the heap that State.Heap named"
 			}
 			require.ErrorContains(t, err, says, "word at %#x is %#x", at, value)
 			require.False(t, p.ring.Has(2))
