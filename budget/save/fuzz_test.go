@@ -3,6 +3,7 @@ package save_test
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -34,8 +35,9 @@ func FuzzApply(f *testing.F) {
 		f.Add(append(binary.AppendUvarint(nil, uint64(at)), 2, 3, 1))
 		f.Add(append(binary.AppendUvarint(nil, uint64(at)), 1, 200))
 	}
-	r := newHostileRooms(f)
+	r, packed := newHostileRooms(f), newHostilePacked(f)
 	f.Fuzz(func(t *testing.T, changes []byte) {
+		packed.tryDelta(t, changes)
 		if _, err := l.ring.Apply(save.Sealed(l.ring, 1, 2, changes)); err == nil {
 			l.plays(t, 2)
 		}
@@ -67,12 +69,13 @@ func FuzzImage(f *testing.F) {
 		}
 	}
 	f.Add(bytes.Repeat([]byte{6, byte(c.Words[0]), 0}, 3))
-	r := newHostileRooms(f)
-	for _, at := range r.headers {
+	r, packed := newHostileRooms(f), newHostilePacked(f)
+	for _, at := range append(r.headers, packed.place()) {
 		f.Add([]byte{1, byte(at + 8), byte((at + 8) >> 8), 16})
 	}
 	f.Fuzz(func(t *testing.T, program []byte) {
 		h.try(t, program)
+		packed.try(t, program)
 		r.try(t, program)
 	})
 }
@@ -97,6 +100,86 @@ func FuzzReadRooms(f *testing.F) {
 			r.playOn(t, number)
 		}
 	})
+}
+
+// FuzzReadPacked: a file of a state with packed heaps, with any bytes and a correct sum, is refused
+// or is as a ring writes it. Play goes on from it.
+func FuzzReadPacked(f *testing.F) {
+	h := newHostilePacked(f)
+	file, image := written(f, h.ring, 1), save.Image(h.ring, 1)
+	fixed := save.Fixed(h.ring)
+	heaps, runs := runsOf(image, fixed)
+	for _, at := range slices.Concat(heaps, runs[0], runs[1]) {
+		f.Add(uint32(at-fixed), []byte{16}, uint32(0))
+		f.Add(uint32(at-fixed+8), []byte{0xff, 0xff}, uint32(16))
+	}
+	f.Fuzz(func(t *testing.T, at uint32, change []byte, short uint32) {
+		changed := bytes.Clone(image[:len(image)-int(short)%(len(image)-fixed)])
+		if len(changed) != fixed {
+			copy(changed[fixed+int(at)%(len(changed)-fixed):], change)
+		}
+		hostile := withImage(file, len(image), changed)
+		binary.LittleEndian.PutUint64(hostile[24:], 3)
+		resum(hostile)
+		_ = save.Show(io.Discard, bytes.NewReader(hostile))
+		if number, err := h.ring.Read(bytes.NewReader(hostile)); err == nil {
+			require.Equal(t, changed, save.Image(h.ring, number))
+			require.True(t, save.SpareIsClean(h.ring))
+			h.playOn(t, number)
+		}
+		require.NoError(t, readAgain(h.ring, file))
+	})
+}
+
+// hostilePacked plays from hostile snapshots of a state with two packed heaps.
+type hostilePacked struct {
+	*packing
+	list []*packing
+	flat []byte
+}
+
+func newHostilePacked(t testing.TB) *hostilePacked {
+	list := played(t, packedHeap{100, 4 << 10, 4 << 10}, packedHeap{0, 8 << 10, 8 << 10})
+	return &hostilePacked{list[0], list, save.Flat(list[0].ring, 1)}
+}
+
+// try is hostile.try.
+func (h *hostilePacked) try(t testing.TB, program []byte) {
+	flat := bytes.Clone(h.flat)
+	for program = program[min(1, len(program)):]; len(program) >= 3; program = program[3:] {
+		flat[int(binary.LittleEndian.Uint16(program))%len(flat)] ^= program[2]
+	}
+	if save.Hold(h.ring, 3, flat) == nil {
+		h.playOn(t, 3)
+	}
+}
+
+func (h *hostilePacked) tryDelta(t testing.TB, changes []byte) {
+	if number, err := h.ring.Apply(save.Sealed(h.ring, 1, 3, changes)); err == nil {
+		require.True(t, save.SpareIsClean(h.ring))
+		h.playOn(t, number)
+	}
+}
+
+// playOn plays from a snapshot, and restores the earlier state.
+func (h *hostilePacked) playOn(t testing.TB, number uint64) {
+	require.NoError(t, h.ring.Restore(background, number))
+	for _, p := range h.list {
+		var live []unsafe.Pointer
+		for i := range uint64(20) {
+			if at := p.heap.Alloc(i*30, 16); at != nil {
+				clear(unsafe.Slice((*byte)(at), i*30))
+				live = append(live, at)
+			}
+			if len(live) > 5 {
+				require.NoError(t, p.heap.Free(live[0]))
+				live = live[1:]
+			}
+		}
+	}
+	require.NoError(t, h.ring.Take(2))
+	require.NoError(t, readAgain(h.ring, written(t, h.ring, 2)), "what play leaves passes")
+	require.NoError(t, h.ring.Restore(background, 1))
 }
 
 // hostileRooms plays from hostile snapshots of a state with an allocator of each kind.

@@ -239,6 +239,8 @@ func TestPackedForgedDescriptions(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, readAgain(ring, forged(own)))
 	heap := func(offset, size any) string { return fmt.Sprintf(`{"offset":%v,"size":%v}`, offset, size) }
+	_, err = save.ReadFile(bytes.NewReader(forged(`"heaps":[` + heap(128, 8192) + "," + heap(8304, 16384) + "]")))
+	require.ErrorContains(t, err, "a heap of 16384 bytes at byte 8304 of ")
 	for _, heaps := range [][]string{
 		nil,
 		{heap(128, 8192)},
