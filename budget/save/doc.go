@@ -19,9 +19,9 @@
 // values (the length of a scope.Text or of a slice), files, sockets, and a C library's own memory.
 // The size of a state is fixed once the region is loaded.
 //
-// Names to know: [Begin], [NewRing], [Ring.Take], [Ring.Restore] and [Ring.Hash]. [Ring.Delta] and
-// [Ring.Apply] send changes; [Ring.Write], [Ring.AppendFile] and [Ring.Read] are for files;
-// [Ring.Diff] and [DiffFiles] report differences.
+// Names to know: [Begin], [NewRing], [Ring.Take], [Ring.Restore] and [Ring.Hash]. [State.Heap] is
+// for a heap in the state. [Ring.Delta] and [Ring.Apply] send changes; [Ring.Write],
+// [Ring.AppendFile] and [Ring.Read] are for files; [Ring.Diff] and [DiffFiles] report differences.
 //
 // # The state
 //

@@ -45,7 +45,8 @@ func (h *fileHead) append(to []byte) []byte {
 }
 
 // Write writes a snapshot to w as a file: a header with sizes and checksums, a description of the
-// types, and the bytes. The same program can read it on any little-endian machine, at any address.
+// types, and the bytes. A program with the same plan name, types and data can read it on any
+// little-endian machine, at any address.
 // In a checked build the file also has the source line of each allocation, and can name the fields
 // in files of releases with the same load: see [DiffFiles]. Write calls w twice, and returns w's
 // error. It fails if the ring doesn't hold the snapshot, or a region is no state region. It
