@@ -129,11 +129,11 @@ func (st *State) pack(what string, h arena.Heap, most uint64, library bool) {
 	if header == nil {
 		bad("the heap is the zero arena.Heap")
 	}
-	own := packed{at: arena_c.Place(unsafe.Pointer(header), unsafe.Pointer(st.header())) - st.mark,
-		size: header.End + arena_c.HeapAlign, first: header.First, last: header.End, what: what, library: library}
-	if made := st.header().Cursor - st.mark; own.at >= made || own.size > made-own.at {
+	own := packed{at: arena_c.Place(unsafe.Pointer(header), unsafe.Pointer(st.header())) - st.mark, what: what, library: library}
+	if own.at >= st.header().Cursor-st.mark { // its words may be dead
 		bad("the heap isn't on bytes of the state; make it there, after Begin")
 	}
+	own.size, own.first, own.last = header.End+arena_c.HeapAlign, header.First, header.End
 	for i := range st.heaps {
 		if o := &st.heaps[i]; own.at < o.at+o.size && o.at < own.at+own.size {
 			bad("the heap at byte %#x overlaps the one at %#x, which %s named", own.at, o.at, o.what)
