@@ -386,14 +386,15 @@ func (p *part) clean(image []byte, slot int) {
 	}
 	for i := range p.pools {
 		pool := &p.pools[i]
-		states, at := p.states(image, pool), pool.first
+		stride, at := pool.header.Stride, uint64(0)
+		states, chunks := p.states(image, pool), p.in(image, pool.first, uint64(pool.header.Count)*stride)
 		for k := len(states) - 1; k >= 0 && states[k] != arena_c.ChunkFresh; k-- {
 			if states[k] != arena_c.ChunkLive {
-				chunk := p.in(image, at, pool.header.Stride)
-				p.tracking.clears(slot, at, chunk)
+				chunk := chunks[at : at+stride]
+				p.tracking.clears(slot, pool.first+at, chunk)
 				clear(chunk)
 			}
-			at += pool.header.Stride
+			at += stride
 		}
 	}
 }

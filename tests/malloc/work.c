@@ -472,6 +472,8 @@ int work_misuse(const char *name) {
         memset(p - 16, 1, 40);
         p = (unsigned char *)malloc(40);
         fputs("went on\n", stderr);
+        for (int i = 0; i < 1000; i++)
+            free(malloc(40)); /* until the block has rested */
     } else if (strcmp(name, "byte") == 0) {
         p[40] = 7; /* only a checked build looks at it */
         free(p);
@@ -479,7 +481,9 @@ int work_misuse(const char *name) {
     } else if (strcmp(name, "right") == 0) {
         free(p);
         free(q);
+        return 0;
     } else
         return -2;
+    sleep(10); /* another thread has found it, and is about to end the process */
     return 0;
 }
