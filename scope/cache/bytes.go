@@ -27,7 +27,7 @@ type Options struct {
 	// 256. With smaller entries the index is full before the bytes are.
 	Entry int
 	// Seed determines the hashes. With 0 a seed is chosen at random, so that an attacker can't
-	// choose keys that collide.
+	// choose keys that collide; in a state (package budget/save) it stays 0, for equal bytes.
 	Seed uint64
 }
 
@@ -135,15 +135,26 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 		entry = entryDefault
 	}
 	c := &Bytes{seed: o.Seed, locks: o.Shards != 0, most: each / mostShare, size: size, shards: make([]shard, n)}
-	if c.seed == 0 {
-		c.seed = rand.Uint64() | 1
-	}
 	all := octets.SliceAligned(s, size, arena_c.LineSize)
 	c.life = lifeOf(s)
+	c.lay(all, each, entry)
+	if st := scope.Watching(s); st != nil {
+		st.NoteTenant(all, scope.Tenant{Name: "cache.Bytes", Check: func(image []byte) error {
+			of := &Bytes{shards: make([]shard, n)}
+			of.lay(image, each, entry)
+			return of.look()
+		}})
+	} else if c.seed == 0 {
+		c.seed = rand.Uint64() | 1
+	}
+	return c
+}
+
+// lay divides the bytes of a cache.
+func (c *Bytes) lay(all []byte, each, entry int) {
 	for i := range c.shards {
 		c.shards[i].lay(all[i*each:][:each:each], entry)
 	}
-	return c
 }
 
 // lay divides the bytes of a shard.

@@ -2,6 +2,16 @@ package cache
 
 import "fmt"
 
+// look returns an error for bytes that no operation leaves: after it, no operation panics.
+func (c *Bytes) look() error {
+	for i := range c.shards {
+		if err := c.shards[i].walk(); err != nil {
+			return fmt.Errorf("shard %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
 // walk returns an error for words, entries or cells that no operation leaves.
 func (x *shard) walk() error {
 	live, keyBytes, valueBytes := uint64(0), uint64(0), uint64(0)
