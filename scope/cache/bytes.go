@@ -87,7 +87,7 @@ const (
 	entryDefault = 256
 	leastShard   = 4096
 	mostShare    = 32 // an entry takes at most this part of a shard
-	smallShare   = 10 // the small queue takes this part of a shard
+	smallShare   = 20 // the small queue takes this part of a shard
 	wanted       = 1  // reads that move an entry from the small queue to the main one
 )
 
@@ -540,7 +540,8 @@ func (x *shard) evict(q *queue) {
 		hash := e.hash()
 		cell := x.cellOf(hash, place, in)
 		reads := *cell & readsMost
-		if e.until() <= x.now || reads == 0 || in == 0 && reads < wanted*cellReads || chance == chances {
+		fills := in == 0 && x.main.fits(size) // main has room: no key of it is evicted
+		if e.until() <= x.now || !fills && (reads == 0 || in == 0 && reads < wanted*cellReads) || chance == chances {
 			*cell = 0
 			x.gone(e)
 			if in == 0 {
