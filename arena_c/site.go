@@ -203,7 +203,7 @@ func appendCall(text []byte, frame runtime.Frame) []byte {
 var library = func() []string {
 	own := reflect.TypeFor[Header]().PkgPath()
 	house := path.Dir(own)
-	return []string{own, path.Join(house, "arena"), path.Join(house, "scope"), path.Join(house, "budget"), path.Join(house, "budget/save")}
+	return []string{own, path.Join(house, "arena"), path.Join(house, "scope"), path.Join(house, "scope/cache"), path.Join(house, "budget"), path.Join(house, "budget/save")}
 }()
 
 // packageOf returns the package of a function by its name: "a.b/c" of "a.b/c.(*Frog).Jump".

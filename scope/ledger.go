@@ -280,7 +280,7 @@ type Stats struct {
 // Stats returns the present figures. Call it on the goroutine that may use the arena.
 func (st *Stack) Stats() Stats {
 	row := st.row
-	s := Stats{Size: row.Size(), Used: row.Used(), Counted: arena_c.Checked, Finalizers: st.finalizers, Failed: st.failed, Leaks: st.leaks}
+	s := Stats{Size: row.Size(), Used: row.Used(), Counted: arena_c.Checked, Finalizers: st.Finalizers(), Failed: st.failed, Leaks: st.leaks}
 	s.PeakSince = row.Peak()
 	s.Peak = max(st.peakEver, s.PeakSince)
 	s.Free = s.Size - s.Used
@@ -350,7 +350,7 @@ type Rest struct {
 
 // Rest returns the present Rest. pre: Stats has run, and no scope is open.
 func (st *Stack) Rest() Rest {
-	return Rest{st.row.Peak(), st.unwound, st.finalizers, st.leaks, st.mostScopes, st.mostPools, st.owned.used, st.fulls}
+	return Rest{st.row.Peak(), st.unwound, st.Finalizers(), st.leaks, st.mostScopes, st.mostPools, st.owned.used, st.fulls}
 }
 
 // Rests reports whether Stats would return the same figures as when r was read: no scope is open,

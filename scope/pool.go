@@ -293,10 +293,14 @@ type HandlePool[T any] struct{ pool[T] }
 // into C.
 func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	m.declared()
+	checkHandles(n)
+	return HandlePool[T]{openPool[T](s, n, 0, true)}
+}
+
+func checkHandles(n int) {
 	if n >= 0 && uint64(n) > arena_c.HandleIndex {
 		panic(bug("a pool of %d chunks: handles name fewer than 2^32", n))
 	}
-	return HandlePool[T]{openPool[T](s, n, 0, true)}
 }
 
 // Get returns a zeroed T and its handle. If all chunks are live or the pool is closed, it returns

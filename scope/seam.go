@@ -59,7 +59,7 @@ func (st *Stack) clearUsed(from, end uint64) {
 func (st *Stack) Row() *arena_c.Row { return st.row }
 
 // Finalizers returns the number of finalizers that have run in the arena.
-func (st *Stack) Finalizers() uint64 { return st.finalizers }
+func (st *Stack) Finalizers() uint64 { return st.finalizers + st.elsewhere.Load() }
 
 // Node describes work that a scope does when it closes. A label, or a pool of plain data, has no
 // name: it is identified by the bytes of its node, which don't change while the arena is frozen.
@@ -203,6 +203,26 @@ func endedPool(gen uint64) string {
 	}
 	l, _ := lostOf(gen)
 	return l.ended(gen)
+}
+
+// ObjectHandles makes a pool of n objects in s whose values are named by handles, and also returns
+// the finalizer. Put of the pool doesn't call it: the caller does, once for each object, on any
+// goroutine. A chunk in the state ChunkLeaving isn't finalized when s closes.
+func ObjectHandles[T any](s Scope, m ObjectMaker[T], n int) (HandlePool[T], func(*T) error) {
+	m.plain.declared()
+	checkHandles(n)
+	pool, st := HandlePool[T]{openPool[T](s, n, m.class, true)}, stackOf(s.h)
+	return pool, func(x *T) error {
+		st.elsewhere.Add(1)
+		return m.fin(x)
+	}
+}
+
+// NamesOf returns the names of the budget, the arena and the scope s, for messages. pre: s is
+// alive.
+func NamesOf(s Scope) (budget, arena, scope string) {
+	st := stackOf(s.h)
+	return st.Budget, st.Arena, st.nameOf(s.h, s.h.Find(s.gen))
 }
 
 // KeysFull returns the full of a StringMap in s that has all of its n keys. pre: s is alive, or

@@ -20,6 +20,10 @@ type Tenant struct {
 	Name         string // of its type
 	Values       []TenantValues
 
+	// Still returns an error while the bytes may not be copied, or replaced by a snapshot, because
+	// the program keeps pointers to values. nil: they always may.
+	Still func(replace bool) error
+
 	// Check returns an error for bytes that the tenant's code can't have written. image is a copy
 	// of them, aligned to 8.
 	Check func(image []byte) error

@@ -18,6 +18,9 @@ func (st *State) addKept(kept []scope.Tenant) {
 		}
 		t.live = func(_ []byte, from, to uint64) bool { return t.hasValues(from, to) }
 		t.kept = true
+		if k.Still != nil {
+			st.stills = append(st.stills, k.Still)
+		}
 		st.tenants = append(st.tenants, t)
 	}
 }

@@ -159,8 +159,9 @@ func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check
 
 // Take makes a snapshot of the states as they are now. No goroutine may write them meanwhile. It
 // fails if a region's load isn't over, if a region was loaded again or rewound, or if the ring's
-// scope ended, or if a heap of [State.Heap] is damaged or has more in use than its most; in checked
-// builds also if memory from before Begin was written. Nothing has changed then. Take copies the
+// scope ended, or if a heap of [State.Heap] is damaged or has more in use than its most, or if a
+// value of a cache (scope/cache) is pinned or in load; in checked builds also if memory from before
+// Begin was written. Nothing has changed then. Take copies the
 // states without the free bytes of such heaps; of a tracked region (budget.RegionPlan.Track) it
 // copies only changed pages outside of the heaps, and makes a system call. It makes no Go
 // allocation.
@@ -172,6 +173,9 @@ func (r *Ring) Take(number uint64) error {
 		if err := r.parts[i].still.check(r.parts[i].State); err != nil {
 			return err
 		}
+	}
+	if err := r.inUse("Take", number, false); err != nil {
+		return err
 	}
 	to, used := r.empty(number), r.fixed
 	for i := range r.parts {
@@ -198,6 +202,7 @@ func (r *Ring) Take(number uint64) error {
 //   - ctx ended.
 //   - An object with a finalizer began or ended since; the error names its type.
 //   - An owned value of the state ended since.
+//   - A value of a cache (scope/cache) is pinned or in load.
 //
 // Functions of [State.Rebuild] run last. If one fails, Restore returns its error, and the states
 // are in place. Restore copies the states; of a tracked region it copies only changed pages, and
@@ -211,6 +216,9 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 		return err
 	}
 	defer r.exclusive.End()
+	if err := r.inUse("Restore", number, true); err != nil {
+		return err
+	}
 	for i := range r.parts {
 		if err := r.parts[i].objects(from, from.finalizers[i]); err != nil {
 			return err
@@ -227,6 +235,19 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 		for _, fn := range r.parts[i].rebuild {
 			if err := fn(); err != nil {
 				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inUse returns an error if values of a container are pinned or in load.
+func (r *Ring) inUse(what string, number uint64, replace bool) error {
+	for i := range r.parts {
+		for _, still := range r.parts[i].stills {
+			if err := still(replace); err != nil {
+				return fmt.Errorf("save: %s of snapshot %d of region %s of budget %q: %w", what, number,
+					r.parts[i].saved.Name(), r.parts[i].saved.Budget(), err)
 			}
 		}
 	}

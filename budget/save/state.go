@@ -38,7 +38,8 @@ type State struct {
 	alive   int     // number of live owned values, which come first
 	ring    *Ring   // the latest, or nil
 	still   still
-	links   *links // nil until the first check
+	stills  []func(replace bool) error // of the containers whose values may be in use
+	links   *links                     // nil until the first check
 }
 
 type pool struct {
