@@ -31,6 +31,7 @@ var arrows = map[string][]string{
 	"arena/with/malloc":  {"arena_c"},
 	"scope":              {"arena", "arena_c"},
 	"scope/container":    {"arena", "arena/plain", "arena_c", "scope"},
+	"scope/cache":        {"arena", "arena_c", "scope", "scope/container"},
 	"scope/flow":         {"arena/blob", "arena_c", "scope"},
 	"scope/flow/source":  {"platform/jsonfile", "scope/flow"},
 	"scope/flow/view":    {"platform/jsonfile", "scope/flow"},

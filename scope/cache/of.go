@@ -1,0 +1,400 @@
+package cache
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"sync"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
+)
+
+// Of holds at most n values of V by keys of type K. Each method that returns a value pins it: the
+// value stays in its place until [Of.Unpin]. A value that isn't pinned may be evicted by any
+// [Of.GetOrLoad], [Of.Add] or [Of.Resize].
+//
+// Goroutines may share an Of. Each method takes one lock, and runs loaders and finalizers outside
+// of it. A value belongs to the goroutines that pinned it, which share it as any other memory. The
+// scope must outlive its users, because closing it takes no lock. After the scope closed the cache
+// is empty; a method that adds, and Unpin, then panic. go vet reports a copy of an Of.
+type Of[K comparable, V any] struct {
+	mu       sync.Mutex
+	life     life
+	n        uint32
+	replaced bool                     // by a Restore of package save, and not used since
+	index    container.Map[K, uint32] // entries below n; from n on remembered keys
+	pool     scope.HandlePool[V]      // chunk i is the value of entry i
+	header   *arena_c.Pool
+	fin      func(*V) error // nil: V has no finalizer
+	words    *ofWords
+	entries  []ofEntry
+	keys     []K // of the n entries; then of the n remembered keys, a ring
+	pinned   int
+	loading  int         // entries in load
+	leaving  int         // entries whose finalizers run
+	running  *running[K] // the loads and finalizers that run
+	idle     *running[K] // to be used again for a finalizer
+	stats    OfStats     // the sums
+	pinners  []pinner    // of the entries; in checked builds
+}
+
+type pinner struct{ site arena_c.Site }
+
+// ofWords is the first part of a cache's bytes.
+type ofWords struct {
+	small, main ofQueue
+	limit       uint32 // the most entries in use
+	used        uint32 // entries in use
+	ring        uint32 // the place of the next remembered key
+	_           uint32
+}
+
+// ofEntry is the state of a value. Entry 0 in a link is no entry; entry i is i + 1.
+type ofEntry struct {
+	newer, older uint32 // neighbors in the queue
+	pins         uint32
+	where        where
+	reads        uint8 // since it entered the queue, ofReads at most
+	returns      bool  // its key was remembered
+	_            uint8
+}
+
+type where uint8
+
+const (
+	isFree where = iota
+	inSmall
+	inMain
+	isAside   // pinned, and its turn to leave a queue has come
+	inLoad    // the loader runs
+	isLeaving // the finalizer runs
+)
+
+func (e *ofEntry) has() bool { return e.where-1 < isAside }
+
+const (
+	ofReads   = 3
+	looksMost = 32 // second chances of one eviction
+)
+
+var numbers = scope.Plain[uint32]()
+
+// ofMost is the most values: the index has twice as many keys, 2^28 at most.
+const ofMost = 1 << 27
+
+// New returns an empty cache of n values in s, n from 1 to 2^27. It takes all bytes now: the
+// values, and for each of them four keys, 25 bytes, and 45 to 67 bytes of index. It also takes one
+// of the planned pool headers (limits.pools). A full scope unwinds. New panics if s isn't the
+// topmost scope, n is out of range, a V has no bytes, or K holds an arena.String or arena.Slice,
+// which compare by offset. Cost: O(n), and Go allocations for the Of.
+func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) *Of[K, V] {
+	check[K, V](n, keys == scope.Maker[K]{} || values == scope.Maker[V]{})
+	c := &Of[K, V]{}
+	c.begin(s, keys, n)
+	c.hold(values.HandlePool(s, n))
+	return c
+}
+
+// NewObjects is [New] for values with a finalizer. The finalizer runs exactly once for each value
+// that a loader made: when the value is evicted or deleted, on the goroutine that needs its place,
+// or else when s closes. It must not use the cache. Its error, or panic, goes to the caller of the
+// method that evicted the value; the bytes are free in any case. A value that isn't loaded in full
+// is freed without its finalizer. A state of package save refuses objects.
+func NewObjects[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.ObjectMaker[V], n int) *Of[K, V] {
+	check[K, V](n, keys == scope.Maker[K]{})
+	if scope.Watching(s) != nil {
+		panic(misuse("a cache of %v with a finalizer in a state: a finalizer can't be undone or sent; make it before "+
+			"Begin, or after NewRing", reflect.TypeFor[V]()))
+	}
+	c := &Of[K, V]{}
+	c.begin(s, keys, n)
+	pool, fin := scope.ObjectHandles(s, values, n)
+	c.fin = fin
+	c.hold(pool)
+	return c
+}
+
+func check[K comparable, V any](n int, undeclared bool) {
+	switch {
+	case undeclared:
+		panic(misuse("a Maker that was never declared: make it with scope.Plain or scope.Object"))
+	case n < 1 || n > ofMost:
+		panic(misuse("a cache of %d values: from 1 to %d", n, ofMost))
+	case unsafe.Sizeof(*new(V)) == 0:
+		panic(misuse("a cache of %v, which has no bytes, so an address can't identify a value", reflect.TypeFor[V]()))
+	}
+}
+
+func (c *Of[K, V]) begin(s scope.Scope, keys scope.Maker[K], n int) {
+	c.index = container.NewMap(s, keys, numbers, 2*n)
+	bytes := octets.SliceAligned(s, int(min(ofSize[K](n), math.MaxInt)), ofAlign)
+	c.n, c.life = uint32(n), lifeOf(s)
+	c.words, c.entries, c.keys = layOf[K](bytes, n)
+	c.words.limit = c.n
+	if st := scope.Watching(s); st != nil {
+		c.note(st, bytes)
+	}
+	if arena_c.Checked {
+		arena_c.NoteType(unsafe.Pointer(c.words), reflect.TypeFor[Of[K, V]]().String())
+		c.pinners = make([]pinner, n)
+	}
+}
+
+func (c *Of[K, V]) hold(pool scope.HandlePool[V]) {
+	c.pool, c.header = pool, scope.HeaderOfHandles(pool)
+}
+
+const ofAlign = 8
+
+func ofSize[K any](n int) uint64 {
+	size := uint64(unsafe.Sizeof(ofWords{})) + uint64(n)*uint64(unsafe.Sizeof(ofEntry{})) + 2*uint64(n)*uint64(unsafe.Sizeof(*new(K)))
+	return (size + ofAlign - 1) &^ (ofAlign - 1)
+}
+
+func layOf[K any](bytes []byte, n int) (*ofWords, []ofEntry, []K) {
+	first := unsafe.Pointer(unsafe.SliceData(bytes))
+	entries := unsafe.Add(first, unsafe.Sizeof(ofWords{}))
+	keys := unsafe.Add(entries, uintptr(n)*unsafe.Sizeof(ofEntry{}))
+	return (*ofWords)(first), unsafe.Slice((*ofEntry)(entries), n), unsafe.Slice((*K)(keys), 2*n)
+}
+
+var zeroOf = &scope.Misuse{Text: "a zero cache: cache.New makes one in a scope"}
+
+// lock takes the lock, and reports whether the scope is alive. If not, it doesn't take the lock.
+func (c *Of[K, V]) lock() bool {
+	if c.life.record == nil {
+		panic(zeroOf)
+	}
+	c.mu.Lock()
+	if c.life.alive() {
+		if c.replaced {
+			c.agree()
+		}
+		return true
+	}
+	c.mu.Unlock()
+	return false
+}
+
+// open is lock, but panics if the scope has closed.
+func (c *Of[K, V]) open(what string) {
+	if !c.lock() {
+		panic(closed{c.life, what + " of a cache"})
+	}
+}
+
+// Get returns the value of k, pinned, or nil if the cache has none, also while it is in load. Cost:
+// a lock, a hash and a few ns; no Go allocation.
+func (c *Of[K, V]) Get(k K) *V {
+	if !c.lock() {
+		return nil
+	}
+	if i, ok := c.find(k); ok && c.entries[i].has() {
+		return c.pin(i)
+	}
+	c.stats.Misses++
+	c.mu.Unlock()
+	return nil
+}
+
+// At returns the value that h names, pinned, or nil if the value was evicted, or h is no handle of
+// this cache. Cost: as Get, without the hash.
+func (c *Of[K, V]) At(h arena.Handle[V]) *V {
+	if !c.lock() {
+		return nil
+	}
+	i := uint64(h) & arena_c.HandleIndex
+	if i < uint64(c.n) && c.header.Handle(i) == uint64(h) && c.entries[i].has() {
+		return c.pin(uint32(i))
+	}
+	c.stats.Misses++
+	c.mu.Unlock()
+	return nil
+}
+
+// Handle returns the handle of x, by which [Of.At] finds x until it is evicted. A handle is plain
+// data of 8 bytes and may be stored in any block, also in other values of the cache. x is pinned,
+// or in load by the caller; Handle panics for any other x.
+func (c *Of[K, V]) Handle(x *V) arena.Handle[V] {
+	c.open("Handle")
+	i, ok := c.indexOf(x)
+	if !ok || c.entries[i].pins == 0 && c.entries[i].where != inLoad {
+		c.mu.Unlock()
+		panic(c.notPinned("Handle", ok))
+	}
+	h := arena.Handle[V](c.header.Handle(uint64(i)))
+	c.mu.Unlock()
+	return h
+}
+
+// Unpin takes back one pin of x. After the last one x may be evicted, and its bytes may have
+// another value. It panics for an x that isn't pinned or isn't a value of this cache. Cost: a lock.
+func (c *Of[K, V]) Unpin(x *V) {
+	c.open("Unpin")
+	i, ok := c.indexOf(x)
+	if !ok || c.entries[i].pins == 0 {
+		c.mu.Unlock()
+		panic(c.notPinned("Unpin", ok))
+	}
+	e := &c.entries[i]
+	e.pins--
+	if e.pins == 0 {
+		c.pinned--
+		if e.where == isAside {
+			c.push(inMain, i)
+		}
+	}
+	c.mu.Unlock()
+}
+
+func (c *Of[K, V]) notPinned(what string, of bool) error {
+	if !of {
+		return misuse("%s of a %v that isn't a value of this cache", what, reflect.TypeFor[V]())
+	}
+	return misuse("%s of a %v that isn't pinned: Get, At, Add and GetOrLoad pin a value once each", what, reflect.TypeFor[V]())
+}
+
+// indexOf returns the entry of x, and reports whether x is a value's first byte.
+func (c *Of[K, V]) indexOf(x *V) (uint32, bool) {
+	offset := arena_c.Place(unsafe.Pointer(x), unsafe.Pointer(c.header)) - c.header.Chunks
+	i := offset / uint64(unsafe.Sizeof(arena_c.Chunk[V]{}))
+	return uint32(i), i < uint64(c.n) && c.value(uint32(i)) == x
+}
+
+func (c *Of[K, V]) value(i uint32) *V { return (*V)(c.header.Chunk(uint64(i))) }
+
+// pin pins a value that was read, gives up the lock, and returns the value.
+func (c *Of[K, V]) pin(i uint32) *V {
+	e := &c.entries[i]
+	if e.pins == math.MaxUint32 {
+		c.mu.Unlock()
+		panic(misuse("a %v that is pinned 2^32-1 times: is an Unpin missing?", reflect.TypeFor[V]()))
+	}
+	if e.pins == 0 {
+		c.pinned++
+	}
+	e.pins++
+	e.reads = min(e.reads+1, ofReads)
+	c.stats.Hits++
+	if arena_c.Checked {
+		c.pinners[i].site.Note()
+	}
+	x := c.value(i)
+	c.mu.Unlock()
+	return x
+}
+
+// find returns the entry of k, and reports whether k has one.
+func (c *Of[K, V]) find(k K) (i uint32, ok bool) {
+	p := c.index.Get(k)
+	if p == nil || *p >= c.n {
+		return 0, false
+	}
+	return *p, true
+}
+
+// Len returns the number of values, without those in load; 0 after the scope closed.
+func (c *Of[K, V]) Len() int {
+	if !c.lock() {
+		return 0
+	}
+	defer c.mu.Unlock()
+	return c.len()
+}
+
+func (c *Of[K, V]) len() int { return int(c.words.used) - c.loading - c.leaving }
+
+// OfStats are figures of an [Of].
+type OfStats struct {
+	Len, Limit int    // values now; the most, of Resize
+	Pinned     int    // values that are pinned now
+	Loading    int    // values in load now
+	Hits       uint64 // values that Get, At and GetOrLoad found
+	Misses     uint64 // values that they didn't find
+	Loads      uint64 // loaders that were called
+	Failed     uint64 // loaders that made no value
+	Evictions  uint64 // values evicted
+	Looks      uint64 // values that evictions looked at, each with the values it evicted
+	MostLooks  uint64 // of one eviction
+}
+
+// Stats returns the figures of c. The zero OfStats are those of a cache whose scope closed.
+func (c *Of[K, V]) Stats() OfStats {
+	if !c.lock() {
+		return OfStats{}
+	}
+	defer c.mu.Unlock()
+	s := c.stats
+	s.Len, s.Limit, s.Pinned, s.Loading = c.len(), int(c.words.limit), c.pinned, c.loading
+	return s
+}
+
+// InUseError is the error of a cache whose values can't be evicted: they are pinned, or in load. It
+// is a scope.ErrFull.
+type InUseError struct {
+	Budget, Arena, Scope string
+	Type                 string   // of the values
+	N, Limit             int      // the most values: as made, and of Resize
+	Pinned, Loading      int      // values that are pinned, and in load
+	Lines                []string // in checked builds: the calls that pinned, with a count each
+	OnPurpose            bool     // in checked builds: budgettest.FailEach refused the request
+}
+
+// Error returns one line, and in checked builds a line for each call that pinned.
+func (e *InUseError) Error() string {
+	if e.OnPurpose {
+		return fmt.Sprintf("budget %q: %s: scope %q: the cache of %d values of %s was refused a value on purpose (budgettest.FailEach)",
+			e.Budget, e.Arena, e.Scope, e.N, e.Type)
+	}
+	knob := fmt.Sprintf("make it with an n above %d", e.N)
+	if e.Limit < e.N {
+		knob = fmt.Sprintf("Resize it to more than %d, up to %d", e.Limit, e.N)
+	}
+	text := fmt.Sprintf("budget %q: %s: scope %q: a cache has %d of %d values of %s pinned, and %d in load; Unpin some, or %s",
+		e.Budget, e.Arena, e.Scope, e.Pinned, e.Limit, e.Type, e.Loading, knob)
+	for _, line := range e.Lines {
+		text += "\n\t" + line
+	}
+	return text
+}
+
+// Is reports whether target is scope.ErrFull.
+func (e *InUseError) Is(target error) bool { return target == scope.ErrFull }
+
+// inUse returns the error of c. The lock is held.
+func (c *Of[K, V]) inUse() *InUseError {
+	e := &InUseError{Type: reflect.TypeFor[V]().String(), N: int(c.n), Limit: int(c.words.limit), Pinned: c.pinned, Loading: c.loading}
+	e.Budget, e.Arena, e.Scope = scope.NamesOf(c.life.scope)
+	e.Lines = c.lines()
+	return e
+}
+
+const linesMost = 8
+
+// lines returns the calls that pinned the values, with the number of values for each.
+func (c *Of[K, V]) lines() (lines []string) {
+	if !arena_c.Checked {
+		return nil
+	}
+	var calls []string
+	count := map[string]int{}
+	for i := range c.pinners {
+		if call := c.pinners[i].site.Calls(); c.entries[i].pins > 0 && len(call) > 0 {
+			if count[call[0]] == 0 {
+				calls = append(calls, call[0])
+			}
+			count[call[0]]++
+		}
+	}
+	for i, call := range calls {
+		if i == linesMost {
+			return append(lines, fmt.Sprintf("and %d more lines", len(calls)-i))
+		}
+		lines = append(lines, fmt.Sprintf("%d pinned at %s", count[call], call))
+	}
+	return lines
+}

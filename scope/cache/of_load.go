@@ -1,0 +1,338 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// ErrPresent matches the error of [Of.Add] for a key that has a value, or one in load.
+var ErrPresent = errors.New("cache: the key has a value")
+
+// ErrCycle matches the error of [Of.GetOrLoad] in a loader that would wait for itself.
+var ErrCycle = errors.New("cache: a load would wait for itself")
+
+// GetOrLoad returns the value of k, pinned. If the cache has none, it calls fn with a zeroed V to
+// fill, and keeps the value if fn returns nil. The place is taken before: if all values are pinned
+// or in load, GetOrLoad returns an [InUseError] and doesn't call fn.
+//
+// At most one loader runs for a key at a time. Other callers wait for it, and get its value. If it
+// returns an error, panics or ends its goroutine, the key is free again, and each waiting caller
+// goes on with its own fn. So an error is kept nowhere. A wait ends with ctx; its error is
+// returned.
+//
+// The ctx of fn carries the key: pass it to each GetOrLoad that the loader waits for, on any
+// goroutine and of any cache. A GetOrLoad that would wait for its own load, also by way of the
+// loads of other goroutines, returns an error that is [ErrCycle] and names the keys. Without that
+// ctx it would wait until its ctx ends.
+//
+// Cost: as Get for a value that is there, and then no Go allocation. A load makes one, for its ctx.
+func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, fn func(ctx context.Context, x *V) error) (*V, error) {
+	switch {
+	case fn == nil:
+		panic(misuse("GetOrLoad without a function that loads"))
+	case ctx == nil:
+		panic(misuse("GetOrLoad without a context: use context.Background()"))
+	}
+	for {
+		c.open("GetOrLoad")
+		if i, ok := c.find(k); ok {
+			if c.entries[i].has() {
+				return c.pin(i), nil
+			}
+			x, err := c.wait(ctx, k, i)
+			if x != nil || err != nil {
+				return x, err
+			}
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			c.mu.Unlock()
+			return nil, fmt.Errorf("cache: load of %v: %w", k, err)
+		}
+		i, err := c.enter(k)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			continue
+		}
+		return c.load(ctx, k, i-1, fn)
+	}
+}
+
+// Add returns a zeroed value, pinned, for a k that has none; other goroutines find it at once. It
+// returns an error that is [ErrPresent] if k has a value, also one in load, an [InUseError] if all
+// values are pinned or in load, or the error of the finalizer of the value that it evicted. Cost:
+// as Get, and an eviction; no Go allocation.
+func (c *Of[K, V]) Add(k K) (*V, error) {
+	for {
+		c.open("Add")
+		if _, ok := c.find(k); ok {
+			c.mu.Unlock()
+			return nil, fmt.Errorf("%w: %v", ErrPresent, k)
+		}
+		i, err := c.enter(k)
+		if err != nil {
+			return nil, err
+		}
+		if i != 0 {
+			c.enters(i-1, 1)
+			x := c.value(i - 1)
+			c.mu.Unlock()
+			return x, nil
+		}
+	}
+}
+
+// enter makes an entry in load for k, which has none, and returns 1 plus its number, with the lock.
+// If it evicted a value instead, it returns 0, without the lock: meanwhile k may have an entry. On
+// an error it gives up the lock too.
+func (c *Of[K, V]) enter(k K) (uint32, error) {
+	if k != k {
+		c.mu.Unlock()
+		panic(misuse("a %v that isn't equal to itself, as the key of a cache", reflect.TypeFor[K]()))
+	}
+	if !c.hasRoom() {
+		return 0, c.evict()
+	}
+	x, h := c.pool.Get()
+	i := uint32(uint64(h) & arena_c.HandleIndex)
+	if x == nil {
+		defer c.mu.Unlock()
+		err := c.inUse()
+		err.OnPurpose = true
+		return 0, err
+	}
+	returns := false
+	if p := c.index.Get(k); p != nil { // a remembered key
+		c.keys[*p] = *new(K)
+		*p, returns = i, true
+	} else {
+		c.index.Set(k, i)
+	}
+	c.keys[i] = k
+	c.entries[i] = ofEntry{where: inLoad, returns: returns}
+	c.words.used++
+	c.loading++
+	return i + 1, nil
+}
+
+// enters makes an entry in load a value with that many pins.
+func (c *Of[K, V]) enters(i uint32, pins uint32) {
+	e, to := &c.entries[i], inSmall
+	if e.returns {
+		to = inMain
+	}
+	c.loading--
+	c.pinned++
+	e.pins, e.returns = pins, false
+	c.push(to, i)
+	if arena_c.Checked {
+		c.pinners[i].site.Note()
+	}
+}
+
+// running is a load or a finalizer that runs. A load is also the context of its loader.
+type running[K comparable] struct {
+	context.Context
+	graph   load
+	key     K
+	entry   uint32
+	leaves  bool          // a finalizer
+	done    chan struct{} // nil until a goroutine waits
+	waiting uint32
+	isOver  bool
+	ok      bool // the value is there, with a pin for each waiting goroutine
+	next    *running[K]
+}
+
+type innermost struct{}
+
+// Value returns the load itself for the key innermost.
+func (r *running[K]) Value(key any) any {
+	if key == (innermost{}) {
+		return &r.graph
+	}
+	return r.Context.Value(key)
+}
+
+func (r *running[K]) String() string { return fmt.Sprint(r.key) }
+
+// run adds r to those that run. The lock is held.
+func (c *Of[K, V]) run(r *running[K]) { r.next, c.running = c.running, r }
+
+// over takes the lock and r from those that run, and wakes the goroutines that wait. It reports
+// whether the scope is alive.
+func (c *Of[K, V]) over(r *running[K]) bool {
+	c.mu.Lock()
+	for at := &c.running; *at != nil; at = &(*at).next {
+		if *at == r {
+			*at = r.next
+			break
+		}
+	}
+	r.isOver = true
+	if r.done != nil {
+		close(r.done)
+	}
+	return c.life.alive()
+}
+
+// load calls the loader for an entry in load, and gives up the lock meanwhile.
+func (c *Of[K, V]) load(ctx context.Context, k K, i uint32, fn func(context.Context, *V) error) (x *V, err error) {
+	r := &running[K]{Context: ctx, key: k, entry: i}
+	r.graph.outer, _ = ctx.Value(innermost{}).(*load)
+	r.graph.name = r
+	state := c.header.State(uint64(i))
+	if c.fin != nil {
+		*state = arena_c.ChunkLeaving // closing the scope doesn't finalize it
+	}
+	c.stats.Misses++
+	c.stats.Loads++
+	c.run(r)
+	x = c.value(i)
+	c.mu.Unlock()
+	defer func() { // also when the loader panics, or ends the goroutine
+		if c.over(r) {
+			if c.fin != nil {
+				*state = arena_c.ChunkLive
+			}
+			if r.ok {
+				c.enters(i, r.waiting+1)
+			} else {
+				c.stats.Failed++
+				c.loading--
+				c.drop(i, false)
+			}
+		} else if r.ok {
+			r.ok, x, err = false, nil, closed{c.life, "GetOrLoad of a cache"}
+		}
+		c.mu.Unlock()
+	}()
+	err = fn(r, x)
+	r.ok = err == nil
+	if !r.ok {
+		x = nil
+	}
+	return x, err
+}
+
+// wait waits for the load or the finalizer of an entry, and gives up the lock. It returns the
+// pinned value; or nil and no error, and the caller goes on by itself.
+func (c *Of[K, V]) wait(ctx context.Context, k K, i uint32) (*V, error) {
+	r := c.running
+	for r != nil && r.entry != i {
+		r = r.next
+	}
+	in, _ := ctx.Value(innermost{}).(*load)
+	if err := in.await(&r.graph); err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
+	if r.done == nil {
+		r.done = make(chan struct{})
+	}
+	r.waiting++
+	done := r.done
+	c.mu.Unlock()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	in.awaited(&r.graph)
+	c.open("GetOrLoad")
+	defer c.mu.Unlock()
+	switch {
+	case r.ok && r.isOver:
+		c.stats.Hits++
+		if arena_c.Checked {
+			c.pinners[i].site.Note()
+		}
+		return c.value(i), nil
+	case r.isOver:
+		return nil, nil
+	}
+	r.waiting--
+	return nil, fmt.Errorf("cache: wait for the load of %v: %w", k, ctx.Err())
+}
+
+// load is a load of any cache, in the graph of the loads that wait for each other.
+type load struct {
+	outer *load   // whose loader called GetOrLoad
+	on    []*load // the loads that it waits for
+	look  uint64  // the mark of the last search that came by
+	name  fmt.Stringer
+}
+
+// waits guards the graph.
+var waits struct {
+	sync.Mutex
+	looks uint64
+}
+
+// await adds to the graph that l and its outer loads wait for another load. It returns an error if
+// that load waits for one of them. l is nil outside of loaders.
+func (l *load) await(other *load) error {
+	if l == nil {
+		return nil
+	}
+	waits.Lock()
+	defer waits.Unlock()
+	waits.looks += 2
+	for o := l; o != nil; o = o.outer {
+		o.look = waits.looks
+	}
+	if path := other.way(waits.looks, nil); path != nil {
+		text := ""
+		for i, by := range path {
+			if i > 0 {
+				text += ", which waits for "
+			}
+			text += "the load of " + by.name.String()
+		}
+		return fmt.Errorf("%w: the load of %v waits for %s", ErrCycle, l.name, text)
+	}
+	for o := l; o != nil; o = o.outer {
+		o.on = append(o.on, other)
+	}
+	return nil
+}
+
+// way returns the way from l to a load that is marked with look, or nil. It marks the others that
+// it comes by with look + 1.
+func (l *load) way(look uint64, path []*load) []*load {
+	path = append(path, l)
+	switch l.look {
+	case look:
+		return path
+	case look + 1:
+		return nil
+	}
+	l.look = look + 1
+	for _, on := range l.on {
+		if found := on.way(look, path); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// awaited takes back await.
+func (l *load) awaited(other *load) {
+	if l == nil {
+		return
+	}
+	waits.Lock()
+	defer waits.Unlock()
+	for o := l; o != nil; o = o.outer {
+		if i := slices.Index(o.on, other); i >= 0 {
+			o.on = slices.Delete(o.on, i, i+1)
+		}
+	}
+}

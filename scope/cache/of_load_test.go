@@ -1,0 +1,371 @@
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/cache"
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+type chunkCache = cache.Of[int64, chunk]
+
+func ofChunks(t testing.TB, n int) (*chunkCache, scope.Scope) {
+	s := open(t).Scratch(0, 0).Open("world")
+	return cache.New(s, places, chunks, n), s
+}
+
+// loader returns a loader of the chunk at a place.
+func loader(at int64) func(context.Context, *chunk) error {
+	return func(_ context.Context, x *chunk) error {
+		x.At = at
+		return nil
+	}
+}
+
+func load(t testing.TB, c *chunkCache, at int64) *chunk {
+	x, err := c.GetOrLoad(background, at, loader(at))
+	require.NoError(t, err)
+	return x
+}
+
+// waitFor yields until that many goroutines wait.
+func waitFor(c *chunkCache, n int) {
+	for cache.Waits(c) < n {
+		runtime.Gosched()
+	}
+}
+
+// TestOneLoadAtATime: the goroutines that come meanwhile get the value of the one that loads, each
+// with a pin.
+func TestOneLoadAtATime(t *testing.T) {
+	const others = 7
+	c, s := ofChunks(t, 2)
+	var group sync.WaitGroup
+	var got [others]*chunk
+	x, err := c.GetOrLoad(background, 5, func(_ context.Context, x *chunk) error {
+		for i := range others {
+			group.Go(func() {
+				var err error
+				got[i], err = c.GetOrLoad(background, 5, func(context.Context, *chunk) error { panic("a second load") })
+				assert.NoError(t, err)
+			})
+		}
+		waitFor(c, others)
+		assert.Nil(t, c.Get(5), "in load")
+		assert.Nil(t, c.At(c.Handle(x)), "in load")
+		assert.ErrorContains(t, c.Delete(5), "in load")
+		_, err := c.Add(5)
+		assert.ErrorIs(t, err, cache.ErrPresent)
+		assert.Equal(t, 0, c.Len())
+		x.At = 5
+		return nil
+	})
+	require.NoError(t, err)
+	group.Wait()
+	for _, other := range got {
+		assert.Same(t, x, other)
+	}
+	assert.ErrorContains(t, c.Delete(5), "pinned 8 times")
+	for range others + 1 {
+		c.Unpin(x)
+	}
+	assert.Equal(t, 0, c.Stats().Pinned)
+	assert.EqualValues(t, 1, c.Stats().Loads)
+	require.NoError(t, s.Close())
+}
+
+// TestALoadThatFails: an error, a panic and a Goexit free the key. The goroutines that wait go on
+// with their own loaders, one at a time.
+func TestALoadThatFails(t *testing.T) {
+	for name, end := range map[string]func() error{
+		"error":  func() error { return errLoad },
+		"panic":  func() error { panic("no disk") },
+		"Goexit": func() error { runtime.Goexit(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := ofChunks(t, 2)
+			var group, others sync.WaitGroup
+			var err, second error
+			var x, y *chunk
+			group.Go(func() {
+				defer func() { assert.Equal(t, name == "panic", recover() != nil) }()
+				y, err = c.GetOrLoad(background, 5, func(_ context.Context, x *chunk) error {
+					x.At = 99
+					others.Go(func() { x, second = c.GetOrLoad(background, 5, loader(5)) })
+					others.Go(func() {
+						got, err := c.GetOrLoad(background, 5, loader(5))
+						assert.NoError(t, err)
+						assert.EqualValues(t, 5, got.At)
+					})
+					waitFor(c, 2)
+					return end()
+				})
+			})
+			group.Wait()
+			others.Wait()
+			assert.Nil(t, y)
+			if name == "error" {
+				assert.Equal(t, errLoad, err, "as the loader returned it")
+			}
+			require.NoError(t, second)
+			x = c.Get(5)
+			require.NotNil(t, x)
+			assert.Equal(t, chunk{At: 5}, *x, "nothing is left of the first load")
+			assert.Equal(t, [3]uint64{2, 1, 1}, [3]uint64{c.Stats().Loads, c.Stats().Failed, uint64(c.Len())})
+			require.NoError(t, s.Close())
+		})
+	}
+}
+
+// TestContextsEnd: a ctx ends the wait, and a load doesn't begin with one that has ended. A value
+// that is there is returned.
+func TestContextsEnd(t *testing.T) {
+	c, s := ofChunks(t, 2)
+	ctx, cancel := context.WithCancel(background)
+	var group sync.WaitGroup
+	x, err := c.GetOrLoad(background, 5, func(inner context.Context, x *chunk) error {
+		require.NoError(t, inner.Err())
+		group.Go(func() {
+			_, err := c.GetOrLoad(ctx, 5, loader(5))
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.ErrorContains(t, err, "wait for the load of 5")
+		})
+		waitFor(c, 1)
+		cancel()
+		group.Wait()
+		assert.Equal(t, 0, cache.Waits(c))
+		return nil
+	})
+	require.NoError(t, err)
+	c.Unpin(x)
+	assert.Equal(t, 0, c.Stats().Pinned, "the goroutine that went away has no pin")
+	_, err = c.GetOrLoad(ctx, 6, func(context.Context, *chunk) error { panic("a load") })
+	assert.ErrorIs(t, err, context.Canceled)
+	y, err := c.GetOrLoad(ctx, 5, nil2)
+	require.NoError(t, err)
+	assert.Same(t, x, y)
+	type key struct{}
+	_, err = c.GetOrLoad(context.WithValue(background, key{}, 7), 7, func(ctx context.Context, _ *chunk) error {
+		assert.Equal(t, 7, ctx.Value(key{}))
+		return nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}
+
+func nil2(context.Context, *chunk) error { panic("a load") }
+
+// TestALoadOfItself: a loader that wants its own key is refused, directly, by way of other loads
+// and other caches, and across goroutines.
+func TestALoadOfItself(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("world")
+	c, d := cache.New(s, places, chunks, 8), cache.New(s, places, chunks, 8)
+	_, err := c.GetOrLoad(background, 5, func(ctx context.Context, _ *chunk) error {
+		_, err := c.GetOrLoad(ctx, 5, nil2)
+		return err
+	})
+	require.ErrorIs(t, err, cache.ErrCycle)
+	require.EqualError(t, err, "cache: a load would wait for itself: the load of 5 waits for the load of 5")
+
+	inner := func(ctx context.Context, _ *chunk) error { _, err := c.GetOrLoad(ctx, 5, nil2); return err }
+	_, err = c.GetOrLoad(background, 5, func(ctx context.Context, _ *chunk) error {
+		ctx, cancel := context.WithCancel(ctx) // another context around it
+		defer cancel()
+		_, err := d.GetOrLoad(ctx, 6, inner)
+		return err
+	})
+	require.ErrorIs(t, err, cache.ErrCycle)
+	require.ErrorContains(t, err, "the load of 6 waits for the load of 5")
+	assert.Equal(t, 0, c.Len()+d.Len())
+
+	// Two goroutines: the load of 1 in c wants 2 in d, and the load of 2 in d wants 1 in c.
+	started, first := make(chan struct{}), make(chan error)
+	go func() {
+		_, err := c.GetOrLoad(background, 1, func(ctx context.Context, _ *chunk) error {
+			<-started
+			_, err := d.GetOrLoad(ctx, 2, nil2)
+			return err
+		})
+		first <- err
+	}()
+	x, err := d.GetOrLoad(background, 2, func(ctx context.Context, x *chunk) error {
+		close(started)
+		waitFor(d, 1)
+		_, err := c.GetOrLoad(ctx, 1, nil2)
+		assert.ErrorIs(t, err, cache.ErrCycle)
+		assert.ErrorContains(t, err, "the load of 2 waits for the load of 1, which waits for the load of 2")
+		x.At = 2
+		return nil
+	})
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, x.At)
+	require.NoError(t, <-first)
+	assert.Equal(t, 1, c.Len())
+	require.NoError(t, s.Close())
+}
+
+// TestAContextOutlivesItsLoad: the load is over then, so its key may be loaded again.
+func TestAContextOutlivesItsLoad(t *testing.T) {
+	c, s := ofChunks(t, 2)
+	var kept context.Context
+	x, err := c.GetOrLoad(background, 5, func(ctx context.Context, _ *chunk) error { kept = ctx; return nil })
+	require.NoError(t, err)
+	c.Unpin(x)
+	require.NoError(t, c.Delete(5))
+	var group sync.WaitGroup
+	_, err = c.GetOrLoad(background, 5, func(context.Context, *chunk) error {
+		group.Go(func() {
+			_, err := c.GetOrLoad(kept, 5, nil2)
+			assert.NoError(t, err)
+		})
+		waitFor(c, 1)
+		return nil
+	})
+	require.NoError(t, err)
+	group.Wait()
+	require.NoError(t, s.Close())
+}
+
+// TestALoadOfManyThatWait: a search of loads that wait for each other looks at each load once.
+func TestALoadOfManyThatWait(t *testing.T) {
+	const deep = 30 // two ways at each of 30 steps
+	s := open(t).Scratch(0, 0).Open("world")
+	c := cache.New(s, places, chunks, 3*deep+2)
+	var group sync.WaitGroup
+	start := make(chan struct{})
+	for i := range int64(deep) {
+		for _, side := range []int64{0, 1} {
+			group.Go(func() {
+				_, err := c.GetOrLoad(background, 2*i+side, func(ctx context.Context, _ *chunk) error {
+					<-start
+					var inner sync.WaitGroup
+					for _, next := range []int64{2*i + 2, 2*i + 3} {
+						inner.Go(func() {
+							_, err := c.GetOrLoad(ctx, next, loader(next))
+							assert.NoError(t, err)
+						})
+					}
+					inner.Wait()
+					return nil
+				})
+				assert.NoError(t, err)
+			})
+		}
+	}
+	for c.Stats().Loading < 2*deep {
+		runtime.Gosched()
+	}
+	close(start)
+	group.Wait()
+	require.NoError(t, s.Close())
+}
+
+// TestGoroutines: after random operations of goroutines, each value is made and finalized exactly
+// once, and isn't evicted while it is pinned.
+func TestGoroutines(t *testing.T) {
+	const n, workers, keys = 12, 4, 40
+	rounds := step.Pick(2000, 20_000, 400_000)
+	var made, gone atomic.Uint64
+	var live [keys]atomic.Int64
+	maker := scope.Object(func(x *chunk) error {
+		gone.Add(1)
+		if x.At < 0 || live[x.At].Add(-1) != 0 {
+			panic(fmt.Sprintf("a finalizer of %+v", *x))
+		}
+		return nil
+	})
+	s := open(t).Scratch(0, 0).Open("world")
+	c := cache.NewObjects(s, places, maker, n)
+	var group sync.WaitGroup
+	for w := range uint64(workers) {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(w, 7))
+			for range rounds {
+				k := int64(random.IntN(keys))
+				switch random.IntN(12) {
+				case 0:
+					_ = c.Delete(k) // may be pinned
+				case 1:
+					if w == 0 {
+						_ = c.Resize(random.IntN(n-2*workers) + 2*workers + 1)
+					}
+				default:
+					x, err := c.GetOrLoad(background, k, func(_ context.Context, x *chunk) error {
+						if random.IntN(5) == 0 {
+							return errLoad
+						}
+						if live[k].Add(1) != 1 {
+							panic("two values of a key")
+						}
+						*x = chunk{At: k, Made: made.Add(1)}
+						if random.IntN(3) == 0 {
+							runtime.Gosched()
+						}
+						return nil
+					})
+					if err != nil {
+						assert.ErrorIs(t, err, errLoad)
+						break
+					}
+					was := *x
+					y := c.At(c.Handle(x))
+					runtime.Gosched()
+					if *x != was || was.At != k || x != y {
+						t.Errorf("%+v became %+v", was, *x)
+					}
+					c.Unpin(x)
+					c.Unpin(y)
+				}
+			}
+		})
+	}
+	group.Wait()
+	assert.Equal(t, 0, c.Stats().Pinned)
+	assert.NotZero(t, c.Stats().Evictions)
+	require.NoError(t, s.Close())
+	assert.Equal(t, made.Load(), gone.Load())
+}
+
+// TestNoGarbage: no operation of a cache but a load makes a Go allocation, and a load makes one.
+func TestNoGarbage(t *testing.T) {
+	if instrumented || arena_c.Checked {
+		t.Skip("the build allocates")
+	}
+	s := open(t).Scratch(0, 0).Open("world")
+	c := cache.NewObjects(s, places, scope.Object(func(*chunk) error { return nil }), 16)
+	at := int64(0)
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		at++
+		x, err := c.Add(at)
+		if err != nil || c.Get(at) != x || c.At(c.Handle(x)) != x {
+			t.Error("no value", err)
+		}
+		x.At = at
+		for range 3 {
+			c.Unpin(x)
+		}
+		_, _ = c.Get(-at), c.Stats()
+		if y, err := c.GetOrLoad(background, at, func(context.Context, *chunk) error { return nil }); err != nil || y.At != at {
+			t.Error("no value", err)
+		} else {
+			c.Unpin(y)
+		}
+	}))
+	assert.EqualValues(t, 1, testing.AllocsPerRun(1000, func() {
+		at++
+		x, _ := c.GetOrLoad(background, at, func(_ context.Context, x *chunk) error { x.At = at; return nil })
+		c.Unpin(x)
+	}))
+	require.NoError(t, s.Close())
+}
