@@ -5,6 +5,7 @@
 //
 //   - pond is a small room server to copy; frogpond is the game server that the library is for.
 //     copy makes a module of either.
+//   - tiles is a world that streams around a player, the example of package scope/cache.
 //   - moving has a program before and after a part of it moved into a budget.
 //   - conformance is the suite that every arena passes.
 //   - model runs random programs and compares them with a model of scopes and budget;

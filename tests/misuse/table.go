@@ -56,7 +56,7 @@ const (
 )
 
 func lines() []line {
-	return slices.Concat(staleMemory, reusedMemory, bounds, pools, heaps, scopes, loads, names, closedBudgets, goPointers, goroutines,
+	return slices.Concat(staleMemory, reusedMemory, bounds, pools, caches, heaps, scopes, loads, names, closedBudgets, goPointers, goroutines,
 		finalizers, scripts, states, callers)
 }
 
