@@ -105,6 +105,7 @@ type harness struct {
 	variants bool     // variants of this program take part
 	only     []string // the contestants; nil: all
 
+	short      bool          // a small part of work K
 	serveTime  time.Duration // of a server in work P
 	serveRooms int
 	programs   *programs

@@ -6,6 +6,7 @@
 // library's go.mod.
 //
 //	bench [-works A,C] [-rounds 25] [-time 10ms] [-serve 1m] [-out build] [-readme README.md]
+//	bench -works K -short
 //	bench -gate [-works A,C]
 //	bench -base [-works A,C]
 //	bench -twin FOLDER
@@ -17,6 +18,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -25,7 +27,7 @@ import (
 	"time"
 )
 
-var works = []work{workA, workB, workC, workD, workE, workF, workH, workI, workJ, workM, workN, workO, workP, workR, workS, workT, workV}
+var works = []work{workA, workB, workC, workD, workE, workF, workH, workI, workJ, workK, workM, workN, workO, workP, workR, workS, workT, workV}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "-child" {
@@ -49,6 +51,7 @@ func run(args []string) error {
 	flags.DurationVar(&h.time, "time", 10*time.Millisecond, "about the length of one measurement")
 	flags.DurationVar(&h.serveTime, "serve", time.Minute, "time of each of three turns of work P on each server")
 	flags.IntVar(&h.serveRooms, "rooms", roomsP, "rooms of work P's servers")
+	flags.BoolVar(&h.short, "short", false, "do a small part of work K")
 	gated := flags.Bool("gate", false, "judge the numbers that don't depend on the machine")
 	renewed := flags.Bool("base", false, "record the instructions that -gate compares with")
 	out := flags.String("out", ".", "the `folder` to write bench.md to")
@@ -77,6 +80,9 @@ func run(args []string) error {
 			return err
 		}
 		return h.hold(targetsOf(chosen), recorded, os.Stdout, os.Getenv("REQUIRE_ALL") != "")
+	}
+	if h.short && *readme != "" {
+		return errors.New("-readme: a page has the figures of whole works: leave out -short")
 	}
 	h.variants = true
 	var t table
