@@ -89,7 +89,7 @@ func gateParts(t targets) []part {
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(gate)},
 		part{"group", "processes in memory cgroups, each with the sum of its plan and a constant", group(gate)},
-		part{"others", "other people's programs in a budget: their tests, and a short table", others(gate)},
+		part{"others", "other people's programs in a budget, and other caches: their tests, and short tables", others(gate)},
 		part{"growth", "frogpond's memory, compared with the record", growth},
 		part{"pages", "the pages of a running frogpond in Chromium", pages},
 		part{"fuzz", "each fuzz target for 2,000 executions", func(p *prover) error { return p.fuzz("2000x", "") }},
@@ -143,13 +143,17 @@ func group(env []string) func(p *prover) error {
 	return func(p *prover) error { return p.goTest("tests/group", env, false, limit, vetted, "./...") }
 }
 
-// others tests other people's programs, and does a small part of each task.
+// others tests other people's programs and the comparison of caches, and does a small part of each
+// task.
 func others(env []string) func(p *prover) error {
 	return func(p *prover) error {
-		for _, dir := range []string{"tests/others", "tests/others/memory"} {
+		for _, dir := range []string{"tests/others", "tests/others/memory", "tests/bench/caches"} {
 			if err := p.goTest(dir, env, false, limit, vetted, "./..."); err != nil {
 				return err
 			}
+		}
+		if err := p.do(goCommand("tests/bench/caches", "run", ".", "-short")); err != nil {
+			return err
 		}
 		return p.do(goCommand("tests/others", "run", ".", "-short"))
 	}
