@@ -56,7 +56,8 @@ func (t task) do() (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	l := lane{contestant: c, sets: w.onlySets, size: t.Size}
+	l := newLanes(c, t.Size, t.Goroutines)
+	l.sets = w.onlySets
 	l.run(first, 1)
 	l.run(keys[:count/2], t.Goroutines)
 	runtime.GC()
@@ -109,16 +110,25 @@ func residentNow() (float64, error) {
 	return 1024 * float64(kib), err
 }
 
-// lane uses a contestant.
-type lane struct {
+// lanes are goroutines that use a contestant.
+type lanes struct {
 	contestant
-	sets, timed bool
-	size        int // of a value
+	sets, timed     bool
+	size            int // of a value
+	values, buffers [][]byte
+}
+
+func newLanes(c contestant, size, goroutines int) *lanes {
+	l := &lanes{contestant: c, size: size}
+	for range goroutines {
+		l.values, l.buffers = append(l.values, make([]byte, size)), append(l.buffers, make([]byte, size))
+	}
+	return l
 }
 
 // run uses the cache for each key, which goroutines take in turn. It returns the number of Gets
 // that found their key and, if operations are timed, the longest operation.
-func (l lane) run(keys []uint32, goroutines int) (found int, slowest time.Duration) {
+func (l *lanes) run(keys []uint32, goroutines int) (found int, slowest time.Duration) {
 	if goroutines == 1 {
 		return l.every(keys, 0, 1)
 	}
@@ -137,8 +147,8 @@ func (l lane) run(keys []uint32, goroutines int) (found int, slowest time.Durati
 }
 
 // every uses the cache for each step-th key. A value starts with its key.
-func (l lane) every(keys []uint32, first, step int) (found int, slowest time.Duration) {
-	value, buffer := make([]byte, l.size), make([]byte, l.size)
+func (l *lanes) every(keys []uint32, first, step int) (found int, slowest time.Duration) {
+	value, buffer := l.values[first], l.buffers[first]
 	var key [keySize]byte
 	var start time.Time
 	for i := first; i < len(keys); i += step {
@@ -168,8 +178,8 @@ func (l lane) every(keys []uint32, first, step int) (found int, slowest time.Dur
 }
 
 // payload returns the bytes of the first keys in the cache, and of their values.
-func (l lane) payload(keys int) float64 {
-	n, buffer := 0, make([]byte, l.size)
+func (l *lanes) payload(keys int) float64 {
+	n, buffer := 0, l.buffers[0]
 	var key [keySize]byte
 	for k := range keys {
 		name(&key, uint32(k))

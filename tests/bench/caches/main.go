@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -263,7 +264,7 @@ func (t *totals) row(who []string, limits map[string]int, row row, size int, sho
 			t.add(resident, name, w, r.Resident/asked)
 		}
 		t.add(times, name, w, r.Time)
-		t.add(garbage, name, w, r.Garbage)
+		t.add(garbage, name, w, math.Round(10*r.Garbage)/10)
 		t.add(collections, name, w, r.Collections)
 		t.add(longest, name, w, r.Longest)
 	}

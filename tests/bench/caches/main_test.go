@@ -13,10 +13,11 @@ import (
 // program without a cache has none, and that each cache evicts.
 func TestContestantsHoldValues(t *testing.T) {
 	const size, keys = 256, 400_000
-	for _, p := range peers[1:] {
+	for _, p := range peers {
 		c, err := p.make(32<<20, size)
 		require.NoError(t, err, p.name)
-		l := lane{contestant: c, sets: true, size: size}
+		l := newLanes(c, size, 2)
+		l.sets = true
 		numbers := make([]uint32, keys)
 		for i := range numbers {
 			numbers[i] = uint32(i)
@@ -24,7 +25,8 @@ func TestContestantsHoldValues(t *testing.T) {
 		l.run(numbers, 1)
 		l.sets = false
 		found, _ := l.run(numbers[:1000], 1) // sets keys that were evicted
-		again, longest := lane{contestant: c, size: size, timed: true}.run(numbers[:1000], 2)
+		l.timed = true
+		again, longest := l.run(numbers[:1000], 2)
 		if p.name == none {
 			assert.Zero(t, found+again)
 			continue
