@@ -183,50 +183,66 @@ func (t *totals) add(kind int, row, who string, value float64) {
 	t.all[kind] = append(t.all[kind], figure{"K " + units[kind][0] + ", " + row, units[kind][1], who, value})
 }
 
-// search returns the limit of each cache with which its resident bytes are nearest to those asked
-// for, and not above them if that is possible.
+// search returns the limit of each cache: asked for the library, and for a peer the limit with
+// which its resident bytes are nearest to those asked for, and not above them if that is possible.
 func (t *totals) search(who []string, size int, short bool) (limits map[string]int, err error) {
 	limits = map[string]int{}
-	try := task{Size: size, Work: zipf10.name, Goroutines: 1, Short: short, Counted: true}
-	empty, err := try.as(none, 0).run()
+	work := task{Size: size, Work: zipf10.name, Goroutines: 1, Short: short, Counted: true}
+	empty, err := work.as(none, 0).run()
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range who {
+		most := tries
+		if short {
+			most = 2
+		}
+		if w == library {
+			most = 1
+		}
 		limit, best := asked, result{}
-		under, over := [2]float64{}, [2]float64{} // limit and resident of the nearest runs
-		for runs := range tries {
-			r, err := try.as(w, limit).run()
+		under, over := point{}, point{}
+		for try := range most {
+			r, err := work.as(w, limit).run()
 			if err != nil {
 				return nil, err
 			}
 			r.Resident -= empty.Resident
-			if runs == 0 || better(r.Resident, best.Resident) {
+			if try == 0 || better(r.Resident, best.Resident) {
 				limits[w], best = limit, r
 			}
-			fmt.Fprintf(os.Stderr, "%s, values of %d bytes: limit %d, resident %.0f, payload %.3f\n", w, size, limit, r.Resident, r.Payload/r.Resident)
-			if r.Resident <= asked {
-				under = [2]float64{float64(limit), r.Resident}
+			fmt.Fprintf(os.Stderr, "%s, values of %d bytes: with a limit of %d bytes %.0f are resident\n", w, size, limit, r.Resident)
+			if r.Resident >= asked*(1-near) && r.Resident <= asked*(1+near/2) {
+				break
+			}
+			if now := (point{float64(limit), r.Resident}); r.Resident <= asked {
+				under = now
 			} else {
-				over = [2]float64{float64(limit), r.Resident}
+				over = now
 			}
-			if r.Resident <= asked*(1+near/2) && r.Resident >= asked*(1-near) || short && runs == 1 {
-				break
-			}
-			next := float64(limit) * asked * (1 - near/3) / r.Resident
-			if under[0] != 0 && over[0] != 0 {
-				next = under[0] + (over[0]-under[0])*(asked*(1-near/3)-under[1])/(over[1]-under[1])
-				if runs > 2 {
-					next = (under[0] + over[0]) / 2
-				}
-			}
-			if limit = int(next); float64(limit) == under[0] || float64(limit) == over[0] {
-				break
-			}
+			limit = next(under, over, try)
 		}
 		t.add(payload, fmt.Sprintf("%d bytes", size), w, best.Payload/best.Resident)
 	}
 	return limits, nil
+}
+
+// point is a limit and the resident bytes of a run with it.
+type point struct{ limit, resident float64 }
+
+// next returns the limit to try after those below and above the asked bytes, if there is one: in
+// proportion, between the two, and later in the middle, for caches that grow in steps.
+func next(under, over point, try int) int {
+	const wanted = asked * (1 - near/3)
+	switch {
+	case over.limit == 0:
+		return int(under.limit * wanted / under.resident)
+	case under.limit == 0:
+		return int(over.limit * wanted / over.resident)
+	case try > 2:
+		return int(under.limit+over.limit) / 2
+	}
+	return int(under.limit + (over.limit-under.limit)*(wanted-under.resident)/(over.resident-under.resident))
 }
 
 // better reports whether resident bytes are nearer to those asked for. Fewer than asked are better

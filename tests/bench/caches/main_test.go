@@ -91,6 +91,15 @@ func TestWorksAreDifferent(t *testing.T) {
 	}
 }
 
+// TestNextLimit: a limit in proportion, then one between those known, then their middle.
+func TestNextLimit(t *testing.T) {
+	const wanted = asked * (1 - near/3)
+	assert.InDelta(t, wanted/2, next(point{}, point{asked, 2 * asked}, 0), 1)
+	assert.InDelta(t, wanted*2, next(point{asked, asked / 2}, point{}, 0), 1)
+	assert.InDelta(t, wanted, next(point{asked / 2, asked / 2}, point{2 * asked, 2 * asked}, 1), 1)
+	assert.EqualValues(t, asked*3/2, next(point{asked, asked / 2}, point{2 * asked, 2 * asked}, 3))
+}
+
 // TestFewerBytesAreBetter: of two runs in the search of a limit, the one nearer to the asked bytes
 // is kept, and rather one below them.
 func TestFewerBytesAreBetter(t *testing.T) {
