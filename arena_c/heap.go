@@ -241,6 +241,15 @@ func (h *Heap) Trim(discard func(p unsafe.Pointer, size uint64) (uint64, error))
 	return bytes, nil
 }
 
+// Discard is the Discard of the owner of the bytes at p. Without an owner the pages stay, and so do
+// those of checked builds.
+func Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error) {
+	if owner := ownerOf(p); owner != nil && !Checked {
+		return owner.Discard(p, size)
+	}
+	return 0, nil
+}
+
 // TrimRoom is Trim with the Discard of the owner of the heap's bytes; a heap without an owner keeps
 // its pages, and so does each heap of a checked build.
 func (h *Heap) TrimRoom() (bytes uint64, err error) {

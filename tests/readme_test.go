@@ -162,7 +162,7 @@ var blocks = map[string][]string{
 	"budget/with/prometheus/README.md": {"budget/with/prometheus/page_test.go TestPage"},
 	"platform/README.md":               {"package main\n\nBLOCK\nfunc main() {}\n"},
 	"scope/cache/README.md": {"tests/tiles/main_test.go TestPage", "tests/tiles/main_test.go TestPage",
-		"tests/tiles/main_test.go TestPage"},
+		"tests/tiles/main_test.go TestPage", "tests/tiles/main_test.go TestPage"},
 	"scope/README.md":                {"tests/readme_test.go TestReadmeFromGo"},
 	"scope/with/arrow/README.md":     {"scope/with/arrow/page_test.go TestPage"},
 	"scope/with/wazero/README.md":    {"scope/with/wazero/wazero_test.go TestPage"},

@@ -37,13 +37,14 @@ type Options struct {
 // to end ([Bytes.SetUntil]). The index takes 8 bytes for each 3/4 entry, the memory of evicted keys
 // 4 bytes for each entry.
 type Bytes struct {
-	_      noCopy
-	life   life
-	shards []shard
-	seed   uint64
-	locks  bool
-	most   int // of an entry
-	size   int
+	_       noCopy
+	life    life
+	shards  []shard
+	seed    uint64
+	locks   bool
+	most    int // of an entry
+	size    int // of now
+	planned int // the largest size
 }
 
 // shard is a part of the cache with its own queues and index. All but the lock is in the scope.
@@ -95,7 +96,7 @@ const (
 // then the key's in 30, then flags.
 const (
 	entryKey  = 32
-	entryDead = 1 << 62 // deleted, or set anew
+	entryDead = 1 << 62 // deleted, or set to a value of another size
 	entryEnds = 1 << 63 // a time to end follows the header
 	keyMost   = 1<<30 - 1
 )
@@ -115,9 +116,9 @@ type ring struct {
 }
 
 // NewBytes makes an empty cache of size bytes in s. The bytes are all it ever takes. Of a shard, a
-// tenth of the bytes is the small queue, and an entry takes at most a thirty-second. A full scope
-// unwinds. NewBytes panics if s isn't the topmost scope, if the options are out of range, or if a
-// shard would have fewer than 4096 bytes. Cost: O(size / Entry), and a few Go allocations.
+// twentieth of the bytes is the small queue, and an entry takes at most a thirty-second. A full
+// scope unwinds. NewBytes panics if s isn't the topmost scope, if the options are out of range, or
+// if a shard would have fewer than 4096 bytes. Cost: O(size / Entry), and a few Go allocations.
 func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	if o.Shards < 0 || o.Shards > shardsMost || o.Shards&(o.Shards-1) != 0 {
 		panic(misuse("NewBytes with %d shards: pass 0, or a power of two up to %d", o.Shards, shardsMost))
@@ -134,7 +135,7 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	if entry == 0 {
 		entry = entryDefault
 	}
-	c := &Bytes{seed: o.Seed, locks: o.Shards != 0, most: each / mostShare, size: size, shards: make([]shard, n)}
+	c := &Bytes{seed: o.Seed, locks: o.Shards != 0, most: each / mostShare, size: size, planned: size, shards: make([]shard, n)}
 	all := octets.SliceAligned(s, size, arena_c.LineSize)
 	c.life = lifeOf(s)
 	c.lay(all, each, entry)
@@ -431,7 +432,7 @@ func (x *shard) add(hash uint64, key, value []byte, until, size int64, in, reads
 // reads there is evicted.
 func (x *shard) enter(hash, cell uint64) {
 	a, b := x.buckets(hash)
-	free := func(k *bucket) (n int, at *uint64) {
+	unused := func(k *bucket) (n int, at *uint64) {
 		for i := range k {
 			if k[i] == 0 {
 				n, at = n+1, &k[i]
@@ -439,8 +440,8 @@ func (x *shard) enter(hash, cell uint64) {
 		}
 		return n, at
 	}
-	n, to := free(a)
-	if m, other := free(b); m > n {
+	n, to := unused(a)
+	if m, other := unused(b); m > n {
 		to = other
 	}
 	if to == nil {
@@ -638,12 +639,12 @@ func (c *Bytes) Advance(now int64) {
 // Stats are the figures of a cache: counters since it was made, and bytes of now.
 type Stats struct {
 	Hits, Misses, Evictions, Rejected uint64
-	Crowded                           uint64 // evictions, because the index had no cell: Options.Entry is too large
+	Crowded                           uint64 // evictions for a cell: Options.Entry is too large
 	Looked                            uint64 // entries that evictions looked at
 	Entries                           uint64
 	KeyBytes, ValueBytes              uint64
-	Index                             uint64 // bytes of the index and of the memory of evicted keys
-	Padding                           uint64 // bytes that are neither: headers, dead entries and free bytes
+	Index                             uint64 // bytes of the index and of evicted keys
+	Padding                           uint64 // all other bytes
 }
 
 // Len returns the number of entries, with those that have ended but weren't evicted so far.

@@ -6,13 +6,18 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/cache"
 )
@@ -75,6 +80,12 @@ func TestBytesModel(t *testing.T) {
 					case 4:
 						now++
 						c.Advance(now)
+						if now%100 == 0 {
+							c.Resize(size - r.IntN(size/3))
+							require.NoError(t, c.Walk())
+							_, err := c.Trim()
+							require.NoError(t, err)
+						}
 					default:
 						value, ok := c.Get(nil, key)
 						require.Equal(t, ok, c.Has(key))
@@ -97,7 +108,7 @@ func TestBytesModel(t *testing.T) {
 	}
 }
 
-// TestBytesHitRatio: more reads find their key than in an LRU of as many bytes without any overhead.
+// TestBytesHitRatio: more reads find their key than in an LRU of as many bytes without overhead.
 func TestBytesHitRatio(t *testing.T) {
 	const size, reads = 256 << 10, 200_000
 	for skew, more := range map[float64]float64{0.8: 0.03, 1: 0.015, 1.2: 0.002} {
@@ -278,4 +289,103 @@ func TestBytesGoroutines(t *testing.T) {
 		all.Wait()
 		require.NoError(t, c.Walk())
 	})
+}
+
+// TestBytesResize: a smaller cache keeps the newest entries of its main queue, and Trim returns the
+// pages that are free.
+func TestBytesResize(t *testing.T) {
+	inScope(t, 4<<20, func(s scope.Scope) {
+		c := cache.NewBytes(s, 4<<20, cache.Options{Entry: 1000})
+		key, value := make([]byte, 8), make([]byte, 1000)
+		set := func(from, to uint64) {
+			for i := from; i < to; i++ {
+				binary.LittleEndian.PutUint64(key, i)
+				require.NoError(t, c.Set(key, value))
+			}
+		}
+		set(0, 20_000)
+		full := c.Len()
+		c.Resize(1 << 20)
+		require.NoError(t, c.Walk())
+		require.InDelta(t, full/4, c.Len(), float64(full)/20)
+		require.EqualValues(t, 1<<20, c.Stats().KeyBytes+c.Stats().ValueBytes+c.Stats().Index+c.Stats().Padding)
+		bytes, err := c.Trim()
+		require.NoError(t, err)
+		if bytes != 0 || !arena_c.Checked && !arena_c.Asan && !platform.GoBacked {
+			require.InDelta(t, 3<<20, bytes, 200<<10)
+		}
+		set(20_000, 30_000)
+		require.NoError(t, c.Walk())
+		require.InDelta(t, full/4, c.Len(), float64(full)/20)
+		c.Resize(4 << 20)
+		set(30_000, 50_000)
+		require.NoError(t, c.Walk())
+		require.InDelta(t, full, c.Len(), float64(full)/50)
+		requirePanic(t, "Resize of a cache.Bytes to 4194305 bytes: it was made with 4194304, and needs ", func() { c.Resize(4<<20 + 1) })
+		requirePanic(t, "Resize of a cache.Bytes to 400000 bytes", func() { c.Resize(400_000) })
+	})
+}
+
+// TestBytesInAState: snapshots hold the cache, equal programs have equal hashes, and no forged word
+// is taken from outside.
+func TestBytesInAState(t *testing.T) {
+	begin := func() (c *cache.Bytes, ring *save.Ring) {
+		b := budgettest.Open(t, budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 512 * budget.KiB, State: true}}})
+		r := b.Region("level")
+		_, err := budget.Load(background, r, func(s scope.Scope) (*world, error) {
+			state, w := save.Begin(r, s, worlds)
+			c = cache.NewBytes(s, 32<<10, cache.Options{Shards: 2, Entry: 60})
+			ring = save.NewRing(s, 4, state)
+			return w, nil
+		})
+		require.NoError(t, err)
+		return c, ring
+	}
+	play := func(c *cache.Bytes, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		for range 200 {
+			key := fmt.Appendf(nil, "%d", r.IntN(800))
+			if _, ok := c.Get(nil, key); !ok {
+				require.NoError(t, c.Set(key, valueOf(key, 0, r.IntN(90))))
+			}
+		}
+	}
+	c, ring := begin()
+	other, otherRing := begin()
+	for _, c := range []*cache.Bytes{c, other} {
+		play(c, 1)
+	}
+	require.NoError(t, ring.Take(1))
+	play(c, 7) // and back
+	require.NoError(t, ring.Restore(background, 1))
+	require.NoError(t, c.Walk())
+	for _, c := range []*cache.Bytes{c, other} {
+		play(c, 2)
+	}
+	require.NoError(t, ring.Take(2))
+	require.NoError(t, otherRing.Take(2))
+	hash, err := ring.Hash(2)
+	require.NoError(t, err)
+	otherHash, err := otherRing.Hash(2)
+	require.NoError(t, err)
+	require.Equal(t, otherHash, hash)
+
+	raw, refused, taken := other.Raw(), 0, 0
+	r := rand.New(rand.NewPCG(5, 5))
+	for range 3000 {
+		image := slices.Clone(raw)
+		require.NoError(t, other.LookAt(image, 60))
+		at := r.IntN(len(raw)) &^ 7
+		binary.LittleEndian.PutUint64(image[at:], [...]uint64{0, 1, ^uint64(0), r.Uint64(), binary.LittleEndian.Uint64(image[at:]) + 8}[r.IntN(5)])
+		if other.LookAt(image, 60) != nil {
+			refused++
+			continue
+		}
+		taken++
+		copy(raw, image)
+		play(other, r.Uint64()) // no word makes it panic
+		require.NoError(t, other.Walk())
+	}
+	require.Greater(t, refused, 200)
+	require.Greater(t, taken, 500)
 }

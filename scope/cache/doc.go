@@ -17,9 +17,9 @@
 // # Policy
 //
 // Both caches evict by S3-FIFO (Yang, Zhang, Qiu, Yue, Vinayak, "FIFO Queues are All You Need for
-// Cache Eviction", SOSP 2023). A new value enters a small queue of a tenth of the bytes. At its end
-// a value that was read moves to the main queue, and any other is evicted; its key is remembered
-// for a while, and enters the main queue at once if it comes back. At the end of the main queue a
-// value that was read goes back to the front, up to three times for as many reads. So a scan of
-// keys that don't come back passes through a tenth of the cache.
+// Cache Eviction", SOSP 2023). A new value enters a small queue, a tenth of the values or a
+// twentieth of the bytes. At its end a value that was read moves to the main queue, and any other
+// is evicted; its key is remembered for a while, and enters the main queue at once if it comes
+// back. At the end of the main queue a value that was read goes back to the front, up to three
+// times for as many reads. So a scan of keys that don't come back passes through that queue alone.
 package cache

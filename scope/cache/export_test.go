@@ -1,4 +1,18 @@
 package cache
 
+import "unsafe"
+
 // Walk checks all bytes of the cache.
 func (c *Bytes) Walk() error { return c.look() }
+
+// Raw returns all bytes of the cache.
+func (c *Bytes) Raw() []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(c.shards[0].words)), c.planned)
+}
+
+// LookAt checks an image of all bytes.
+func (c *Bytes) LookAt(image []byte, entry int) error {
+	of := &Bytes{shards: make([]shard, len(c.shards))}
+	of.lay(image, c.planned/len(c.shards)&^7, entry)
+	return of.look()
+}

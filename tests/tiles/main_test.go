@@ -111,18 +111,20 @@ func TestPlay(t *testing.T) {
 	assert.Error(t, play(t.TempDir(), true))
 }
 
-// TestPage: the page shows this program.
+// TestPage: the page shows this program, and the example of package cache.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../scope/cache/README.md")
 	require.NoError(t, err)
 	source, err := os.ReadFile("main.go")
+	require.NoError(t, err)
+	example, err := os.ReadFile("../../scope/cache/example_blocks_test.go")
 	require.NoError(t, err)
 	blocks := strings.Split(string(page), "\n```go\n")[1:]
 	require.NotEmpty(t, blocks)
 	for _, block := range blocks {
 		block, _, _ = strings.Cut(block, "```\n")
 		for part := range strings.SplitSeq(block, "\n\n") {
-			assert.Contains(t, string(source), strings.TrimRight(part, "\n")+"\n")
+			assert.Contains(t, string(source)+string(example), strings.TrimRight(part, "\n")+"\n")
 		}
 	}
 	assert.LessOrEqual(t, strings.Count(string(source), "\n"), 200)

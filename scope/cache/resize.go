@@ -1,0 +1,137 @@
+package cache
+
+import (
+	"os"
+	"slices"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
+// Resize sets the size of the cache, at most the one passed to NewBytes: it evicts the least wanted
+// entries until the others fit. The index keeps its bytes. [Bytes.Trim] returns the pages that a
+// smaller cache leaves. Resize panics if the size is out of range: a shard needs at least its index
+// and three of the largest entries. Cost: O(entries), and a copy of them.
+func (c *Bytes) Resize(size int) {
+	if !c.life.alive() {
+		panic(closed{c.life, "Resize of a cache.Bytes"})
+	}
+	n := len(c.shards)
+	x := &c.shards[0]
+	planned := cap(x.small.bytes) + cap(x.main.bytes)
+	least := (c.planned/n&^7 - planned + 3*c.most + 7) &^ 7 * n
+	if size < least || size > c.planned {
+		panic(misuse("Resize of a cache.Bytes to %d bytes: it was made with %d, and needs %d at least", size, c.planned, least))
+	}
+	entries := planned - (c.planned/n&^7 - size/n&^7)
+	for i := range c.shards {
+		x := &c.shards[i]
+		if c.locks {
+			x.mu.Lock()
+		}
+		small := entries / smallShare &^ 7
+		x.resize(&x.small, 0, min(small, cap(x.small.bytes)))
+		x.resize(&x.main, cellMain, min(entries-small, cap(x.main.bytes)))
+		c.done(x)
+	}
+	c.size = size
+}
+
+// resize moves a queue's entries to its front, and sets its size.
+func (x *shard) resize(q *queue, in uint64, size int) {
+	for q.used() > int64(size) {
+		x.evict(q)
+	}
+	x.straighten(q, in)
+	q.bytes = q.bytes[:size]
+}
+
+// used returns the bytes of a queue's entries, also of dead ones.
+func (q *queue) used() int64 {
+	switch {
+	case q.count == 0:
+		return 0
+	case q.head > q.tail:
+		return q.head - q.tail
+	}
+	return q.end - q.tail + q.head
+}
+
+// cellMoved marks the cell of an entry that has its new place already, and not its old one.
+const cellMoved = 1 << 36
+
+// straighten moves a queue's entries to its front, the oldest first.
+func (x *shard) straighten(q *queue, in uint64) {
+	if q.count == 0 {
+		*q.ring = ring{}
+		return
+	}
+	wraps, used := q.head <= q.tail, q.used()
+	_ = q.walk(func(place int64, e entry) error { // never fails on the cache's own words
+		to := place - q.tail
+		if wraps && place < q.head {
+			to = place + q.end - q.tail
+		}
+		if !e.isDead() {
+			cell := x.cellOf(e.hash(), place, in)
+			*cell = *cell&^(1<<32-1) | cellMoved | uint64(to/8)
+		}
+		return nil
+	})
+	for i := range x.index {
+		for k := range x.index[i] {
+			x.index[i][k] &^= cellMoved
+		}
+	}
+	if !wraps {
+		copy(q.bytes, q.bytes[q.tail:q.head])
+	} else { // newer, free, older
+		copy(q.bytes[q.head:], q.bytes[q.tail:q.end])
+		slices.Reverse(q.bytes[:q.head])
+		slices.Reverse(q.bytes[q.head:used])
+		slices.Reverse(q.bytes[:used])
+	}
+	q.head, q.tail, q.end = used, 0, 0
+}
+
+// Trim returns whole pages without entries to the system, and the number of bytes that were present
+// in them. The cache keeps their addresses, and uses them again when it needs them. Without a
+// budget, in checked builds, and where budget.Region.Trim returns nothing, it returns 0. Cost: a
+// system call for each range of free pages; at most two a queue.
+func (c *Bytes) Trim() (bytes uint64, err error) {
+	if !c.life.alive() {
+		return 0, nil
+	}
+	for i := range c.shards {
+		x := &c.shards[i]
+		if c.locks {
+			x.mu.Lock()
+		}
+		for _, q := range []*queue{&x.small, &x.main} {
+			all := q.bytes[:cap(q.bytes)]
+			free := [][]byte{all[q.head:], all[:q.tail]}
+			if q.head <= q.tail && q.count != 0 {
+				free = [][]byte{all[q.head:q.tail], all[q.end:]}
+			}
+			for _, f := range free {
+				n, failed := discard(f)
+				if bytes += n; failed != nil {
+					err = failed
+				}
+			}
+		}
+		c.done(x)
+	}
+	return bytes, err
+}
+
+// discard makes the whole pages of free bytes zero.
+func discard(free []byte) (uint64, error) {
+	page := uintptr(os.Getpagesize())
+	p := unsafe.Pointer(unsafe.SliceData(free))
+	skip := -uintptr(p) & (page - 1)
+	if uintptr(len(free)) < skip+page {
+		return 0, nil
+	}
+	return arena_c.Discard(unsafe.Add(p, skip), uint64((uintptr(len(free))-skip)&^(page-1)))
+}
