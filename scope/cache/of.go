@@ -15,7 +15,8 @@ import (
 
 // Of holds at most n values of V by keys of type K. Each method that returns a value pins it: the
 // value stays in its place until [Of.Unpin]. A value that isn't pinned may be evicted by any
-// [Of.GetOrLoad], [Of.Add] or [Of.Resize].
+// [Of.GetOrLoad], [Of.Add] or [Of.Resize]. The small queue of its policy has a tenth
+// of the values.
 //
 // Goroutines may share an Of. Each method takes one lock, and runs loaders and finalizers outside
 // of it. A value belongs to the goroutines that pinned it, which share it as any other memory. The

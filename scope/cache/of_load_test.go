@@ -271,11 +271,60 @@ func TestALoadOfManyThatWait(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// TestLoadsOfLoads: goroutines whose loaders load other keys at random never wait for ever. The
+// keys that no loader holds can be loaded afterwards.
+func TestLoadsOfLoads(t *testing.T) {
+	const workers, keys, deep = 4, 9, 3
+	rounds := step.Pick(500, 2000, 100_000)
+	c, s := ofChunks(t, keys)
+	var group sync.WaitGroup
+	var cycles, loads atomic.Uint64
+	for w := range uint64(workers) {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(w, 9))
+			var get func(ctx context.Context, depth int) error
+			get = func(ctx context.Context, depth int) error {
+				k := random.Int64N(keys)
+				x, err := c.GetOrLoad(ctx, k, func(ctx context.Context, x *chunk) error {
+					loads.Add(1)
+					x.At = k
+					runtime.Gosched()
+					if depth == deep {
+						return nil
+					}
+					return get(ctx, depth+1)
+				})
+				if err == nil {
+					if x.At != k {
+						t.Errorf("%d for %d", x.At, k)
+					}
+					c.Unpin(x)
+					_ = c.Delete(k) // may be pinned
+				} else if assert.ErrorIs(t, err, cache.ErrCycle) {
+					cycles.Add(1)
+				}
+				return err
+			}
+			for range rounds {
+				_ = get(background, 0)
+			}
+		})
+	}
+	group.Wait()
+	assert.NotZero(t, cycles.Load())
+	assert.Greater(t, loads.Load(), cycles.Load())
+	for at := range int64(keys) {
+		c.Unpin(load(t, c, at))
+	}
+	assert.Equal(t, cache.OfStats{}, cache.OfStats{Pinned: c.Stats().Pinned, Loading: c.Stats().Loading})
+	require.NoError(t, s.Close())
+}
+
 // TestGoroutines: after random operations of goroutines, each value is made and finalized exactly
 // once, and isn't evicted while it is pinned.
 func TestGoroutines(t *testing.T) {
 	const n, workers, keys = 12, 4, 40
-	rounds := step.Pick(2000, 20_000, 400_000)
+	rounds := step.Pick(1000, 4000, 400_000)
 	var made, gone atomic.Uint64
 	var live [keys]atomic.Int64
 	maker := scope.Object(func(x *chunk) error {
