@@ -20,6 +20,7 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/cache"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // inScope calls fn with a scope of a region of size bytes.
@@ -46,6 +47,10 @@ func valueOf(key []byte, version uint64, size int) []byte {
 // TestBytesModel: each value is the last one that was set, or absent; the walk agrees after each
 // operation.
 func TestBytesModel(t *testing.T) {
+	operations := step.Pick(20_000, 100_000, 1_000_000)
+	if arena_c.Race || arena_c.Asan || arena_c.Checked {
+		operations = step.Pick(5_000, 20_000, 1_000_000)
+	}
 	for _, shards := range []int{0, 4} {
 		for _, size := range []int{20_000, 200_000} {
 			inScope(t, uint64(size), func(s scope.Scope) {
@@ -56,7 +61,7 @@ func TestBytesModel(t *testing.T) {
 					until int64
 				}
 				model, now, hits := map[string]known{}, int64(0), 0
-				for i := range 40_000 {
+				for i := range operations {
 					key := fmt.Appendf(nil, "%d", r.IntN(3000))
 					switch r.IntN(8) {
 					case 0, 1, 2:
@@ -99,7 +104,7 @@ func TestBytesModel(t *testing.T) {
 						require.NoError(t, c.Walk(), "operation %d", i)
 					}
 				}
-				require.Greater(t, hits, 500)
+				require.Greater(t, hits, operations/100)
 				c.Clear()
 				require.NoError(t, c.Walk())
 				require.Zero(t, c.Len())
@@ -371,8 +376,8 @@ func TestBytesInAState(t *testing.T) {
 	require.Equal(t, otherHash, hash)
 
 	raw, refused, taken := other.Raw(), 0, 0
-	r := rand.New(rand.NewPCG(5, 5))
-	for range 3000 {
+	r, rounds := rand.New(rand.NewPCG(5, 5)), step.Pick(300, 1000, 20_000)
+	for range rounds {
 		image := slices.Clone(raw)
 		require.NoError(t, other.LookAt(image, 60))
 		at := r.IntN(len(raw)) &^ 7
@@ -386,6 +391,6 @@ func TestBytesInAState(t *testing.T) {
 		play(other, r.Uint64()) // no word makes it panic
 		require.NoError(t, other.Walk())
 	}
-	require.Greater(t, refused, 200)
-	require.Greater(t, taken, 500)
+	require.Greater(t, refused, rounds/20)
+	require.Greater(t, taken, rounds/10)
 }
