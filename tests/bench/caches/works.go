@@ -36,7 +36,7 @@ const seed = 46
 
 var (
 	// hotSet fits into each cache with its index. After the first half, each Get finds its key.
-	hotSet = work{name: "Get", times: 2, fill: func(keys []uint32, n int) {
+	hotSet = work{name: "Get", times: 1, fill: func(keys []uint32, n int) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		hot := n / 5
 		for i := range keys {
@@ -47,7 +47,7 @@ var (
 		}
 	}}
 	// setting is of any of many keys: most are new, and evict others.
-	setting = work{name: "Set", onlySets: true, times: 3, fill: func(keys []uint32, n int) {
+	setting = work{name: "Set", onlySets: true, times: 2, fill: func(keys []uint32, n int) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		for i := range keys {
 			keys[i] = uint32(r.IntN(many * n))
