@@ -89,7 +89,6 @@ const (
 	leastShard   = 4096
 	mostShare    = 32 // an entry takes at most this part of a shard
 	smallShare   = 20 // the small queue takes this part of a shard
-	wanted       = 1  // reads that move an entry from the small queue to the main one
 )
 
 // An entry begins with the hash of its key, and a word of sizes: the value's in the lower 32 bits,
@@ -351,7 +350,7 @@ func (c *Bytes) Has(key []byte) bool {
 // Set sets the value of key. It evicts as many of the least wanted entries as the new one needs
 // room. It returns an error that matches [ErrLarge], and sets nothing, if the entry takes more than
 // [Bytes.Most]. It panics after the scope has closed. Cost: a hash, a copy, and for each evicted
-// entry at most 17 looks at entries.
+// entry that leaves at most 18 looks.
 func (c *Bytes) Set(key, value []byte) error { return c.SetUntil(key, value, forever) }
 
 // SetUntil is Set for a value that ends at a time of the caller's clock: from [Bytes.Advance] of
@@ -542,7 +541,7 @@ func (x *shard) evict(q *queue) {
 		cell := x.cellOf(hash, place, in)
 		reads := *cell & readsMost
 		fills := in == 0 && x.main.fits(size) // main has room: no key of it is evicted
-		if e.until() <= x.now || !fills && (reads == 0 || in == 0 && reads < wanted*cellReads) || chance == chances {
+		if e.until() <= x.now || !fills && reads == 0 || chance == chances {
 			*cell = 0
 			x.gone(e)
 			if in == 0 {
@@ -554,7 +553,6 @@ func (x *shard) evict(q *queue) {
 			for !x.main.fits(size) {
 				x.evict(&x.main)
 			}
-			// an eviction there may have moved no cell of this entry
 			to := x.main.put(size)
 			copy(x.main.bytes[to:to+size], e.bytes[:size])
 			*cell = *cell&^(cellUsed-1) | cellUsed | cellMain | uint64(to/8)

@@ -250,20 +250,23 @@ func TestBytesTakesItsBytes(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestBytesLooks: an eviction looks at few entries, also if each entry was read.
+// TestBytesLooks: an eviction looks at few entries, also if each entry was read three times.
 func TestBytesLooks(t *testing.T) {
-	inScope(t, 1<<20, func(s scope.Scope) {
-		c := cache.NewBytes(s, 1<<20, cache.Options{Entry: 40})
+	inScope(t, 256<<10, func(s scope.Scope) {
+		c := cache.NewBytes(s, 256<<10, cache.Options{Entry: 40})
 		key := make([]byte, 8)
-		for i := range uint64(100_000) {
+		for i := range uint64(30_000) {
+			if i%3000 == 0 {
+				for n := range 3 * i {
+					binary.LittleEndian.PutUint64(key, n%i)
+					c.Get(nil, key)
+				}
+			}
 			binary.LittleEndian.PutUint64(key, i)
 			before := c.Stats()
 			require.NoError(t, c.Set(key, key))
-			for range 4 {
-				c.Get(nil, key)
-			}
 			after := c.Stats()
-			require.LessOrEqual(t, after.Looked-before.Looked, 17*(after.Evictions-before.Evictions)+17)
+			require.LessOrEqual(t, after.Looked-before.Looked, 18*(after.Evictions-before.Evictions+2))
 		}
 		require.NotZero(t, c.Stats().Evictions)
 	})
@@ -381,6 +384,9 @@ func TestBytesInAState(t *testing.T) {
 		image := slices.Clone(raw)
 		require.NoError(t, other.LookAt(image, 60))
 		at := r.IntN(len(raw)) &^ 7
+		if r.IntN(3) != 0 {
+			at = r.IntN(len(raw)/2/8) &^ 7 // words and index of the first shard
+		}
 		binary.LittleEndian.PutUint64(image[at:], [...]uint64{0, 1, ^uint64(0), r.Uint64(), binary.LittleEndian.Uint64(image[at:]) + 8}[r.IntN(5)])
 		if other.LookAt(image, 60) != nil {
 			refused++
