@@ -293,7 +293,7 @@ func (t *totals) row(who []string, limits map[string]int, row row, size int, sho
 func (t task) turns(row row, who []string, limits map[string]int) (found []result, err error) {
 	turns := 1
 	if row.isSpeed() && !t.Short {
-		turns = 3
+		turns = 2
 	}
 	for turn := range turns {
 		for i, w := range who {

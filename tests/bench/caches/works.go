@@ -54,13 +54,13 @@ var (
 		}
 	}}
 	// loop returns to each key after a quarter more keys than the asked bytes have entries.
-	loop = work{name: "loop", times: 6, fill: func(keys []uint32, n int) {
+	loop = work{name: "loop", times: 5, fill: func(keys []uint32, n int) {
 		for i := range keys {
 			keys[i] = uint32(i % (n + n/4))
 		}
 	}}
 	// shifting moves to other keys in 20 steps, by n keys in all.
-	shifting = work{name: "Zipf 1.0, shifting", warm: true, times: 3, fill: func(keys []uint32, n int) {
+	shifting = work{name: "Zipf 1.0, shifting", warm: true, times: 2, fill: func(keys []uint32, n int) {
 		z, r := newZipf(many*n, 1), rand.New(rand.NewPCG(seed, 3))
 		for i := range keys {
 			keys[i] = uint32((z.rank(r) + i*20/len(keys)*(n/20)) % (many * n))
@@ -73,7 +73,7 @@ var (
 
 // zipf is work whose k-th most wanted key has a share proportional to 1/k^s.
 func zipf(s float64) work {
-	return work{name: fmt.Sprintf("Zipf %.1f", s), warm: true, times: 3, fill: func(keys []uint32, n int) {
+	return work{name: fmt.Sprintf("Zipf %.1f", s), warm: true, times: 2, fill: func(keys []uint32, n int) {
 		z, r := newZipf(many*n, s), rand.New(rand.NewPCG(seed, 4))
 		for i := range keys {
 			keys[i] = uint32(z.rank(r))
@@ -83,7 +83,7 @@ func zipf(s float64) work {
 
 // scanned has a scan of n/2 keys that never come back after each n other operations.
 func scanned(s float64) work {
-	return work{name: fmt.Sprintf("Zipf %.1f, scans", s), warm: true, times: 4, fill: func(keys []uint32, n int) {
+	return work{name: fmt.Sprintf("Zipf %.1f, scans", s), warm: true, times: 3, fill: func(keys []uint32, n int) {
 		z, r := newZipf(many*n, s), rand.New(rand.NewPCG(seed, 5))
 		next := many * n
 		for i := range keys {
