@@ -182,6 +182,6 @@ func TestStateCostsWhatItHas(t *testing.T) {
 		require.NoError(t, ring.Take(tick))
 	}
 	if resident := b.Report().Resident; resident != 0 { // 0: not measured here
-		assert.Less(t, resident, uint64(budget.MiB))
+		assert.Less(t, resident, uint64(8*budget.MiB), "a few pages, also if each has 2 MiB")
 	}
 }
