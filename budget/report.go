@@ -40,7 +40,11 @@ type ArenaReport struct {
 	Scopes []scope.Usage `json:"scopes,omitempty"`
 	// Sites has the calls that allocated Used, for regions in checked builds.
 	Sites []Site `json:"sites,omitempty"`
-	// Inner has the heaps, buddies, rings and pools of package arena in the arena's open scopes.
+	// Caches has the counts of all caches of package cache in the arena since Open. A Restore of
+	// package save sets those of a cache in its state back.
+	Caches scope.CacheCounts `json:"caches,omitzero"`
+	// Inner has the heaps, buddies, rings and pools of package arena in the arena's open scopes,
+	// and the caches.
 	Inner []scope.Inner `json:"inner,omitempty"`
 
 	Fulls    int    `json:"fulls,omitempty"`     // reported fulls since Open
@@ -150,7 +154,7 @@ func (f *figures) read() {
 	s := f.stack.Stats()
 	f.ArenaReport = ArenaReport{Name: f.Name, Part: f.Part, Index: f.Index, Kind: f.Kind, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
 		Counted: s.Counted, Objects: s.Objects, Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Padding: s.Padding,
-		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0], Inner: f.stack.AppendInner(f.Inner[:0]), Fulls: f.stack.Fulls()}
+		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0], Caches: s.Caches, Inner: f.stack.AppendInner(f.Inner[:0]), Fulls: f.stack.Fulls()}
 	if f.since, f.full = s.PeakSince, f.stack.LastFull(); !f.isRegion() {
 		f.LoadPeak = s.Peak
 	}

@@ -507,6 +507,14 @@ func TestScopeWithoutANameIsLogged(t *testing.T) {
 	assert.Regexp(t, `"\\"\\"":{"bytes":0,"peak":8[,}]`, out.String())
 }
 
+// TestInnerArenasAreLogged: heaps and caches have no names, so a log counts them.
+func TestInnerArenasAreLogged(t *testing.T) {
+	r := budget.ArenaReport{Name: "level", Inner: []scope.Inner{{Kind: "heap", Used: 8}, {Kind: "cache", CacheCounts: scope.CacheCounts{Hits: 2}}}}
+	inner := logged(t, r)["inner"].(map[string]any)
+	assert.InDelta(t, 8, inner["0"].(map[string]any)["used"], 0)
+	assert.InDelta(t, 2, inner["1"].(map[string]any)["hits"], 0)
+}
+
 // TestReportFoldsSiblings: equal text of many slots appears once, wherever they are; a region has
 // no siblings, and JSON has every slot.
 func TestReportFoldsSiblings(t *testing.T) {

@@ -33,6 +33,11 @@ func (r Report) String() string {
 		names.usage(x, "scope", x.Scopes)
 		names.usage(x, "label", x.Labels)
 		for _, in := range x.Inner {
+			if in.Kind == "cache" {
+				names.add(x.Part, x.Name, fmt.Sprintf("cache in scope %q used %s of %s in %d values; %s, evicted %d, refused %d", in.Scope,
+					SizeText(in.Used), SizeText(in.Size), in.Live, hitText(in.CacheCounts), in.Evictions, in.Failed))
+				continue
+			}
 			names.add(x.Part, x.Name, fmt.Sprintf("%s in scope %q used %s in %d blocks, peak %s, of %s", in.Kind, in.Scope, SizeText(in.Used), in.Live,
 				SizeText(in.Peak), SizeText(in.Size)))
 		}
@@ -61,6 +66,14 @@ func (r Report) String() string {
 	}
 	fmt.Fprintf(&out, "  leaks: %s\n", r.Leaks.text())
 	return out.String()
+}
+
+// hitText returns the share of hits in words.
+func hitText(c scope.CacheCounts) string {
+	if c.Hits+c.Misses == 0 {
+		return "no reads"
+	}
+	return fmt.Sprintf("%.1f%% hits of %d reads", 100*float64(c.Hits)/float64(c.Hits+c.Misses), c.Hits+c.Misses)
 }
 
 // goHeapText returns a line about the Go heap's limit, unless the plan has it as a number.
@@ -176,8 +189,11 @@ func logged(v reflect.Value) (attrs []slog.Attr) {
 		case list && field.Type().Elem().Kind() == reflect.Struct:
 			var named []slog.Attr
 			for k := range field.Len() {
-				name := strings.ReplaceAll(field.Index(k).FieldByName("Name").String(), " ", ".")
-				named = append(named, slog.Attr{Key: cmp.Or(name, `""`), Value: slog.GroupValue(logged(field.Index(k))...)})
+				name := fmt.Sprint(k) // of a list without names
+				if v := field.Index(k).FieldByName("Name"); v.IsValid() {
+					name = cmp.Or(strings.ReplaceAll(v.String(), " ", "."), `""`)
+				}
+				named = append(named, slog.Attr{Key: name, Value: slog.GroupValue(logged(field.Index(k))...)})
 			}
 			attrs = append(attrs, slog.Attr{Key: key, Value: slog.GroupValue(named...)})
 		default:

@@ -1,33 +1,133 @@
 package scope
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Inner describes an arena of package arena in a scope. Sizes are bytes.
+// Inner describes an arena of package arena, or a cache of package cache, in a scope. Sizes are
+// bytes.
 type Inner struct {
-	Kind   string `json:"kind"`             // "heap", "buddy", "ring" or "pool"
+	Kind   string `json:"kind"`             // "heap", "buddy", "ring", "pool" or "cache"
 	Scope  string `json:"scope"`            // name of the open scope that contains it
-	Size   uint64 `json:"size"`             // bytes for blocks
-	Used   uint64 `json:"used"`             // bytes that live blocks take
-	Peak   uint64 `json:"peak"`             // highest Used
-	Live   uint64 `json:"live"`             // blocks, or chunks
-	Failed uint64 `json:"failed,omitempty"` // requests that a heap or a buddy had no room for
+	Size   uint64 `json:"size"`             // bytes for blocks; of a cache for values, or all
+	Used   uint64 `json:"used"`             // bytes that live blocks take, or keys and values
+	Peak   uint64 `json:"peak"`             // highest Used; 0 for a cache
+	Live   uint64 `json:"live"`             // blocks, chunks or values
+	Failed uint64 `json:"failed,omitempty"` // requests that a heap, buddy or cache refused
+	CacheCounts
 	// in checked builds the calls that made the arena: "function file:line", newest first
 	Made []string `json:"made,omitempty"`
 
 	site arena_c.Site
 }
 
+// CacheCounts are counters of caches since they were made; of an arena they include those that
+// ended.
+type CacheCounts struct {
+	Hits      uint64 `json:"hits,omitempty"`
+	Misses    uint64 `json:"misses,omitempty"`
+	Evictions uint64 `json:"evictions,omitempty"`
+}
+
+func (c *CacheCounts) add(other CacheCounts) {
+	c.Hits += other.Hits
+	c.Misses += other.Misses
+	c.Evictions += other.Evictions
+}
+
+// caches are the caches of package cache in an arena. They belong to the goroutine that may use the
+// arena.
+type caches struct {
+	list  []cacheNote // in open scopes
+	ended CacheCounts
+}
+
+type cacheNote struct {
+	offset uint64 // from the arena's header
+	site   arena_c.Site
+	figure func() (Inner, bool)
+}
+
+// NoteCache adds a cache with a block at p in s to the reports of its arena. They call figure on
+// the goroutine that may use the arena, and a last time before the block is freed. It returns false
+// after s has closed.
+func NoteCache(s Scope, p unsafe.Pointer, figure func() (of Inner, ok bool)) {
+	st := stackOf(s.h)
+	if st == nil {
+		return
+	}
+	if st.caches == nil {
+		st.caches = new(caches)
+	}
+	st.caches.list = slices.DeleteFunc(st.caches.list, func(c cacheNote) bool {
+		_, ok := c.figure()
+		return !ok // C closed its scope
+	})
+	c := cacheNote{offset: st.h.Offset(p), figure: figure}
+	c.site.Note()
+	st.caches.list = append(st.caches.list, c)
+	st.h.SetOdd(oddRooms)
+}
+
+func (c *caches) open() bool { return c != nil && len(c.list) != 0 }
+
+// end removes the caches in bytes that are about to be freed, and keeps their counts.
+func (c *caches) end(from, to uint64) {
+	if !c.open() {
+		return
+	}
+	c.list = slices.DeleteFunc(c.list, func(n cacheNote) bool {
+		if n.offset < from || to <= n.offset {
+			return false
+		}
+		if in, ok := n.figure(); ok {
+			c.ended.add(in.CacheCounts)
+		}
+		return true
+	})
+}
+
+// counts returns the counts of all caches that the arena had.
+func (c *caches) counts() (sum CacheCounts) {
+	if c == nil {
+		return sum
+	}
+	sum = c.ended
+	for i := range c.list {
+		if in, ok := c.list[i].figure(); ok {
+			sum.add(in.CacheCounts)
+		}
+	}
+	return sum
+}
+
+func (c *caches) append(list []Inner, st *Stack) []Inner {
+	if !c.open() {
+		return list
+	}
+	for i := range c.list {
+		if in, ok := c.list[i].figure(); ok {
+			in.Kind, in.site = "cache", c.list[i].site
+			list = append(list, st.inner(in, c.list[i].offset))
+		}
+	}
+	return list
+}
+
 // AppendInner appends to list the arenas in open scopes whose blocks can be freed one by one,
-// oldest first, and returns the list without Made: see TellInner. The Stack's owner calls it while
-// those arenas aren't in use.
+// oldest first, and then the caches. It returns the list without Made: see TellInner. The Stack's
+// owner calls it while those arenas aren't in use.
 func (st *Stack) AppendInner(list []Inner) []Inner {
 	if st.h.Odd&oddRooms == 0 {
 		return list
 	}
+	return st.caches.append(st.appendRooms(list), st)
+}
+
+func (st *Stack) appendRooms(list []Inner) []Inner {
 	r := &st.rooms
 	r.mu.Lock()
 	defer r.mu.Unlock()

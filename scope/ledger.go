@@ -275,6 +275,7 @@ type Stats struct {
 	Pools, PoolCap, PoolPeak uint64 // pools open now, their chunks, and the sum of their peaks
 
 	MostOpen struct{ Scopes, Pools, Owned, Labels int } // at once, since the arena was made
+	Caches   CacheCounts                                // since the arena was made
 }
 
 // Stats returns the present figures. Call it on the goroutine that may use the arena.
@@ -298,6 +299,7 @@ func (st *Stack) Stats() Stats {
 	s.MostOpen.Scopes, s.MostOpen.Pools = int(st.mostScopes), int(st.mostPools)
 	s.MostOpen.Owned = int(st.owned.used) // a freed place is taken before a new one
 	s.MostOpen.Labels = st.labels.most
+	s.Caches = st.caches.counts()
 	for i := range st.mostPools { // the others were never taken
 		if p := row.Pool(i); p.Gen != 0 {
 			s.Pools++

@@ -110,13 +110,14 @@ func (r *rooms) add(room Room) {
 	r.list = append(r.list, room)
 }
 
-// endRooms ends the arenas in bytes that are about to be freed. h is the end of the arena whose
-// topmost scope closes. If h isn't nil, endRooms returns the leaks, newest arena first.
+// endRooms ends the arenas and caches in bytes that are about to be freed. h is the end of the
+// arena whose topmost scope closes. If h isn't nil, endRooms returns the leaks, newest arena first.
 func (st *Stack) endRooms(from, to uint64, h *arena_c.Scopes) (err error) {
 	r := &st.rooms
 	if from >= to {
 		return nil
 	}
+	st.caches.end(from, to)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ends := func(room Room) bool { return from < room.end() && room.Offset < to }
@@ -129,7 +130,7 @@ func (st *Stack) endRooms(from, to uint64, h *arena_c.Scopes) (err error) {
 	if from < r.to && r.from < to {
 		r.from, r.to = 0, 0
 	}
-	if len(r.list) == 0 && r.to == 0 {
+	if len(r.list) == 0 && r.to == 0 && !st.caches.open() {
 		st.h.Odd &^= oddRooms
 	}
 	return err

@@ -45,6 +45,7 @@ type Stack struct {
 	inside  int    // running calls of Do, Label and Make
 	watch   *watch // nil: no state is being made
 	rooms   rooms
+	caches  *caches // nil: the arena never had a cache
 	emptied lastEmptied
 	warn    *warning // nil: the arena warns of nothing
 
@@ -84,7 +85,7 @@ const (
 	oddNames                      // bytes of scopes are counted by name
 	oddWatched                    // freed bytes become zeros
 	oddRecorded                   // each event goes to a sink
-	oddRooms                      // the arena holds an arena, or a finished state
+	oddRooms                      // the arena holds an arena, a cache or a finished state
 )
 
 // keep returns a name that outlives its bytes, which may be in a scope of the budget (Sprintf).

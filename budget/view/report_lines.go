@@ -134,7 +134,7 @@ func (p *reportPart) lines() []reportLine {
 	} else {
 		own.stack = coloured(scopes)
 	}
-	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), p.warnings(), labels, scopes, p.pools(), p.others())
+	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), p.warnings(), labels, scopes, p.pools(), p.caches(), p.others())
 }
 
 // holder is a label, a scope, a proxy or a line of code that holds bytes.
@@ -294,6 +294,17 @@ func (p *reportPart) pools() []reportLine {
 		detail: fmt.Sprintf("open pools: %s chunks, %s in use at most", exact(chunks), exact(most))}}
 }
 
+// caches returns a line with the hits and evictions of the part's caches.
+func (p *reportPart) caches() []reportLine {
+	hits, evicted := p.Value("cache_hits"), p.Value("cache_evictions")
+	reads := hits + p.Value("cache_misses")
+	if reads+evicted == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("caches: %s of %s found, %s evicted", exact(hits), many(reads, "read"), exact(evicted))
+	return []reportLine{{kind: noteLine, class: p.class, name: text}}
+}
+
 func (p *reportPart) others() (lines []reportLine) {
 	for _, f := range budget.Figures() {
 		if v := p.Value(f.Name); v != 0 && f.Shown && !placed[f.Name] {
@@ -309,7 +320,8 @@ func (p *reportPart) others() (lines []reportLine) {
 
 // placed are the figures that other lines show.
 var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true, "used": true, "arena_size": true, "arena_used": true,
-	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "fulls": true, "warnings": true}
+	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "cache_hits": true, "cache_misses": true,
+	"cache_evictions": true, "fulls": true, "warnings": true}
 
 // cHeap is the kind of the part that is C's malloc.
 const cHeap = "c_heap"

@@ -147,6 +147,7 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	} else if c.seed == 0 {
 		c.seed = rand.Uint64() | 1
 	}
+	scope.NoteCache(s, unsafe.Pointer(unsafe.SliceData(all)), c.figure)
 	return c
 }
 
@@ -305,7 +306,8 @@ func (c *Bytes) Get(dst, key []byte) ([]byte, bool) {
 }
 
 // View calls fn with the value of key, which is valid until fn returns. It returns false, and
-// doesn't call fn, if the cache has no such key. fn must not use the cache: the shard is locked.
+// doesn't call fn, if the cache has no such key. fn must not use the cache, nor report on its
+// region: the shard is locked.
 func (c *Bytes) View(key []byte, fn func(value []byte)) bool {
 	if !c.life.alive() {
 		return false
@@ -643,6 +645,14 @@ type Stats struct {
 	KeyBytes, ValueBytes              uint64
 	Index                             uint64 // bytes of the index and of evicted keys
 	Padding                           uint64 // all other bytes
+}
+
+// figure returns the cache's line of a report, and false after its scope has closed.
+func (c *Bytes) figure() (in scope.Inner, ok bool) {
+	st := c.Stats()
+	in = scope.Inner{Size: uint64(c.size), Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: st.Rejected}
+	in.CacheCounts = scope.CacheCounts{Hits: st.Hits, Misses: st.Misses, Evictions: st.Evictions}
+	return in, c.life.alive()
 }
 
 // Len returns the number of entries, with those that have ended but weren't evicted so far.

@@ -147,6 +147,7 @@ func (c *Of[K, V]) begin(s scope.Scope, keys scope.Maker[K], n int) {
 
 func (c *Of[K, V]) hold(pool scope.HandlePool[V]) {
 	c.pool, c.header = pool, scope.HeaderOfHandles(pool)
+	scope.NoteCache(c.life.scope, unsafe.Pointer(c.words), c.figure)
 }
 
 const ofAlign = 8
@@ -318,6 +319,7 @@ type OfStats struct {
 	Misses     uint64 // values that they didn't find
 	Loads      uint64 // loaders that were called
 	Failed     uint64 // loaders that made no value
+	Refused    uint64 // InUseErrors
 	Evictions  uint64 // values evicted
 	Looks      uint64 // values that evictions looked at, each with the values it evicted
 	MostLooks  uint64 // of one eviction
@@ -332,6 +334,18 @@ func (c *Of[K, V]) Stats() OfStats {
 	s := c.stats
 	s.Len, s.Limit, s.Pinned, s.Loading = c.len(), int(c.words.limit), c.pinned, c.loading
 	return s
+}
+
+// figure returns the cache's line of a report, and false after its scope has closed.
+func (c *Of[K, V]) figure() (in scope.Inner, ok bool) {
+	if !c.lock() {
+		return in, false
+	}
+	defer c.mu.Unlock()
+	n, each := uint64(c.len()), uint64(unsafe.Sizeof(*new(V)))
+	in = scope.Inner{Size: uint64(c.n) * each, Used: n * each, Live: n, Failed: c.stats.Refused}
+	in.CacheCounts = scope.CacheCounts{Hits: c.stats.Hits, Misses: c.stats.Misses, Evictions: c.stats.Evictions}
+	return in, true
 }
 
 // InUseError is the error of a cache whose values can't be evicted: they are pinned, or in load. It
@@ -366,8 +380,9 @@ func (e *InUseError) Error() string {
 // Is reports whether target is scope.ErrFull.
 func (e *InUseError) Is(target error) bool { return target == scope.ErrFull }
 
-// inUse returns the error of c. The lock is held.
+// inUse counts and returns an error of c. The lock is held.
 func (c *Of[K, V]) inUse() *InUseError {
+	c.stats.Refused++
 	e := &InUseError{Type: reflect.TypeFor[V]().String(), N: int(c.n), Limit: int(c.words.limit), Pinned: c.pinned, Loading: c.loading}
 	e.Budget, e.Arena, e.Scope = scope.NamesOf(c.life.scope)
 	e.Lines = c.lines()

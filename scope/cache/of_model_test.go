@@ -237,6 +237,7 @@ func play(t *testing.T, s scope.Scope, n int, objects bool, operations int, seed
 			return false
 		}
 		var full *cache.InUseError
+		m.stats.Refused++
 		require.ErrorIs(t, err, scope.ErrFull)
 		require.ErrorAs(t, err, &full)
 		require.Equal(t, [3]int{n, m.limit, m.pinned()}, [3]int{full.N, full.Limit, full.Pinned})
@@ -345,6 +346,9 @@ func play(t *testing.T, s scope.Scope, n int, objects bool, operations int, seed
 		default:
 			err := c.Clear()
 			require.Equal(t, m.pinned() > 0, errors.Is(err, scope.ErrFull))
+			if err != nil {
+				m.stats.Refused++
+			}
 			for k, e := range m.has {
 				if e.pins == 0 {
 					m.remove(m.has[k])

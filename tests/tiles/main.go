@@ -167,13 +167,13 @@ func main() {
 	fast := flag.Bool("fast", false, "don't wait between ticks")
 	file := flag.String("file", "world.tiles", "the world's `file`")
 	flag.Parse()
-	if err := play(*file, *fast); err != nil {
+	if err := play(*file, *fast, os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// play plays a minute.
-func play(name string, fast bool) (err error) {
+// play plays a minute, and then reports.
+func play(name string, fast bool, out io.Writer) (err error) {
 	if disk, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return err
 	}
@@ -193,8 +193,7 @@ func play(name string, fast bool) (err error) {
 		}
 	}
 	if err == nil {
-		s := world.Get().chunks.Stats()
-		fmt.Printf("%d of %d chunks, %d evicted\n", s.Len, s.Limit, s.Evictions)
+		_, err = fmt.Fprint(out, b.Report())
 	}
 	return err
 }

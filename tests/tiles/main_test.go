@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -106,9 +108,15 @@ func TestADiskThatFails(t *testing.T) {
 
 func TestPlay(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "world.tiles")
-	require.NoError(t, play(name, true))
-	require.NoError(t, play(name, true), "and goes on")
-	assert.Error(t, play(t.TempDir(), true))
+	var out strings.Builder
+	require.NoError(t, play(name, true, &out))
+	page, err := os.ReadFile("../../scope/cache/README.md")
+	require.NoError(t, err)
+	line := regexp.MustCompile(`world: cache in .*`).FindString(out.String())
+	require.NotEmpty(t, line, out.String())
+	assert.Contains(t, string(page), "    "+line+"\n")
+	require.NoError(t, play(name, true, io.Discard), "and goes on")
+	assert.Error(t, play(t.TempDir(), true, io.Discard))
 }
 
 // TestPage: the page shows this program, and the example of package cache.

@@ -142,6 +142,7 @@ func TestAgree(t *testing.T) {
 				got[key] = row{numbers[0].text, numbers[1].text, numbers[2].text}
 			}
 			assert.Equal(t, want[name]["fulls"] != 0, strings.Contains(article.text, fmt.Sprintf("full %d time", want[name]["fulls"])))
+			assert.Equal(t, want[name]["cache_hits"] != 0, strings.Contains(article.text, "caches: 15 of 17 reads found, 4 evicted"))
 			assert.Equal(t, want[name]["warnings"] != 0, strings.Contains(article.text, fmt.Sprintf("warned %d time", want[name]["warnings"])))
 		}
 		for name, row := range want.rows(budget.SizeText) {
