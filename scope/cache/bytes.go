@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"math/rand/v2"
 	"sync"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/internal/wyhash"
 )
 
 // ErrLarge matches the error of a key and value that are larger than the cache takes, with
@@ -40,7 +40,7 @@ type Bytes struct {
 	_       noCopy
 	life    life
 	shards  []shard
-	seed    uint64
+	seed    wyhash.Seed
 	locks   bool
 	most    int // of an entry
 	size    int // of now
@@ -134,7 +134,7 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	if entry == 0 {
 		entry = entryDefault
 	}
-	c := &Bytes{seed: o.Seed, locks: o.Shards != 0, most: each / mostShare, size: size, planned: size, shards: make([]shard, n)}
+	c := &Bytes{seed: wyhash.Of(o.Seed), locks: o.Shards != 0, most: each / mostShare, size: size, planned: size, shards: make([]shard, n)}
 	all := octets.SliceAligned(s, size, arena_c.LineSize)
 	c.life = lifeOf(s)
 	c.lay(all, each, entry)
@@ -144,8 +144,8 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 			of.lay(image, each, entry)
 			return of.look()
 		}})
-	} else if c.seed == 0 {
-		c.seed = rand.Uint64() | 1
+	} else if o.Seed == 0 {
+		c.seed = wyhash.Random()
 	}
 	scope.NoteCache(s, unsafe.Pointer(unsafe.SliceData(all)), c.figure)
 	return c
@@ -179,7 +179,7 @@ func (x *shard) lay(all []byte, entry int) {
 func (c *Bytes) Most() int { return c.most }
 
 // hash returns the hash of a key.
-func (c *Bytes) hash(key []byte) uint64 { return hashBytes(c.seed, key) }
+func (c *Bytes) hash(key []byte) uint64 { return c.seed.Hash(c.seed[0], key) }
 
 // shardOf returns the shard of a hash, locked.
 func (c *Bytes) shardOf(hash uint64) *shard {

@@ -3,8 +3,6 @@ package container
 import (
 	"encoding/binary"
 	"math"
-	"math/bits"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"sync"
@@ -13,95 +11,39 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena/plain"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/internal/wyhash"
 )
 
-// A seed makes the hash of a key the same in every process and on every machine. The hash is wyhash
-// (Wang Yi, github.com/wangyi-fudan/wyhash, in the public domain). It has the form that Go's
-// runtime uses on processors without AES instructions (runtime/hash64.go), without the loop for
-// keys of more than 48 bytes. The seed replaces wyhash's secrets: an attacker without the seed
-// can't choose keys that collide.
-type seed [2]uint64
-
-func randomSeed() seed { return seed{rand.Uint64(), rand.Uint64()} }
-
-// seedOf returns the seed of a number: two words of splitmix64 (Sebastiano Vigna,
-// prng.di.unimi.it).
-func seedOf(number uint64) (s seed) {
-	for i := range s {
-		number += 0x9e3779b97f4a7c15
-		z := (number ^ number>>30) * 0xbf58476d1ce4e5b9
-		z = (z ^ z>>27) * 0x94d049bb133111eb
-		s[i] = z ^ z>>31
-	}
-	return s
-}
-
-const m5 = 0x1d8e4e27c47d124f // of wyhash
-
-func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi ^ lo
-}
-
-// hash returns the hash of key. h is the seed's first word, or the hash of the parts before key.
-func (s *seed) hash(h uint64, key []byte) uint64 {
-	var a, b uint64
-	n := len(key)
-	switch {
-	case n == 0:
-	case n < 4:
-		a = uint64(key[0]) | uint64(key[n>>1])<<8 | uint64(key[n-1])<<16
-	case n < 8:
-		a, b = uint64(binary.LittleEndian.Uint32(key)), uint64(binary.LittleEndian.Uint32(key[n-4:]))
-	default:
-		for rest := key; len(rest) > 16; rest = rest[16:] {
-			h = mix(binary.LittleEndian.Uint64(rest)^s[1], binary.LittleEndian.Uint64(rest[8:])^h)
-		}
-		tail := key[max(n-16, 0):] // overlaps the bytes before
-		a, b = binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[len(tail)-8:])
-	}
-	return mix(m5^uint64(n), mix(a^s[1], b^h))
-}
-
-// hash4 and hash8 are hash for keys of 4 and of 8 bytes, for the inliner.
-func (s *seed) hash4(key *[4]byte) uint64 {
-	a := uint64(binary.LittleEndian.Uint32(key[:]))
-	return mix(m5^4, mix(a^s[1], a^s[0]))
-}
-
-func (s *seed) hash8(key *[8]byte) uint64 {
-	a := binary.LittleEndian.Uint64(key[:])
-	return mix(m5^8, mix(a^s[1], a^s[0]))
-}
+type seed = wyhash.Seed
 
 // hashOf returns the hash of a key with these parts; nil parts are all its bytes.
 func hashOf[K comparable](s *seed, parts []keyPart, k *K) uint32 {
 	if parts == nil {
-		return uint32(s.hash(s[0], unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k))))
+		return uint32(s.Hash(s[0], unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k))))
 	}
-	return uint32(s.hashParts(s[0], parts, unsafe.Pointer(k)))
+	return uint32(hashParts(s, s[0], parts, unsafe.Pointer(k)))
 }
 
-func (s *seed) hashParts(h uint64, parts []keyPart, key unsafe.Pointer) uint64 {
+func hashParts(s *seed, h uint64, parts []keyPart, key unsafe.Pointer) uint64 {
 	for i := range parts {
 		p := &parts[i]
 		at := unsafe.Add(key, p.at)
 		switch {
 		case p.of != nil:
 			for k := range p.count {
-				h = s.hashParts(h, p.of, unsafe.Add(at, k*p.size))
+				h = hashParts(s, h, p.of, unsafe.Add(at, k*p.size))
 			}
 		case p.float:
-			h = s.hashFloat(h, at, p.size)
+			h = hashFloat(s, h, at, p.size)
 		default:
-			h = s.hash(h, unsafe.Slice((*byte)(at), p.size))
+			h = s.Hash(h, unsafe.Slice((*byte)(at), p.size))
 		}
 	}
 	return h
 }
 
 // hashFloat returns one hash for the two zeros, which are equal.
-func (s *seed) hashFloat(h uint64, at unsafe.Pointer, size uintptr) uint64 {
+func hashFloat(s *seed, h uint64, at unsafe.Pointer, size uintptr) uint64 {
 	var x float64
 	if size == 4 {
 		x = float64(*(*float32)(at))
@@ -112,7 +54,7 @@ func (s *seed) hashFloat(h uint64, at unsafe.Pointer, size uintptr) uint64 {
 	if x != 0 {
 		binary.LittleEndian.PutUint64(key[:], math.Float64bits(x))
 	}
-	return s.hash(h, key[:])
+	return s.Hash(h, key[:])
 }
 
 // keyPart is a part of a key that == compares: bytes, a float, or an array whose elements have

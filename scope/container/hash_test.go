@@ -13,46 +13,14 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/internal/wyhash"
 )
 
 // TestHashIsForEver: a state's bytes contain hashes, so hashes are the same in each build, on each
 // machine and in each version of this module.
 func TestHashIsForEver(t *testing.T) {
-	s := seedOf(7)
-	key := make([]byte, 40)
-	for i := range key {
-		key[i] = byte(i * i)
-	}
-	sum := uint64(0)
-	for n := range key {
-		sum = s.hash(sum, key[:n])
-	}
-	assert.Equal(t, seed{0x63cbe1e459320dd7, 0x044c3cd7f43c661c}, s)
-	assert.Equal(t, uint64(0x595481371141fae9), sum)
-	k := int32(5)
+	s, k := wyhash.Of(7), int32(5)
 	assert.Equal(t, uint32(0x4154b58), hashOf(&s, nil, &k))
-	assert.NotEqual(t, randomSeed(), randomSeed())
-}
-
-// TestEachByteCounts: keys of any length that differ in a bit have different hashes, and so do a
-// key and its prefix.
-func TestEachByteCounts(t *testing.T) {
-	s := seedOf(0)
-	for n := range 70 {
-		key := make([]byte, n)
-		seen := map[uint64]int{s.hash(s[0], key): -1}
-		for bit := range 8 * n {
-			key[bit/8] ^= 1 << (bit % 8)
-			h := s.hash(s[0], key)
-			_, twice := seen[h]
-			require.False(t, twice, "bit %d of %d bytes", bit, n)
-			seen[h] = bit
-			key[bit/8] ^= 1 << (bit % 8)
-		}
-		if n > 0 {
-			require.NotEqual(t, s.hash(s[0], key), s.hash(s[0], key[:n-1]))
-		}
-	}
 }
 
 type (
@@ -102,7 +70,7 @@ func TestHashOfParts(t *testing.T) {
 // sameHash hashes k in bytes with all kinds of padding: k has one hash, and another key a different
 // hash.
 func sameHash[K comparable](t *testing.T, k, another K) {
-	s, parts := seedOf(1), keyParts[K]()
+	s, parts := wyhash.Of(1), keyParts[K]()
 	hashes := map[uint32]bool{}
 	for _, fill := range []byte{0, 0xff} {
 		raw := make([]uint64, (unsafe.Sizeof(k)+7)/8)

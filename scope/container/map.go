@@ -125,9 +125,9 @@ func (m *Map[K, V]) Get(k K) *V {
 	}
 	var hash uint32 // m.hash and m.find follow, without their calls
 	if seed, bytes := &m.words.seed, unsafe.Pointer(&k); m.parts == nil && unsafe.Sizeof(k) == 4 {
-		hash = uint32(seed.hash4((*[4]byte)(bytes)))
+		hash = uint32(seed.Hash4((*[4]byte)(bytes)))
 	} else if m.parts == nil && unsafe.Sizeof(k) == 8 {
-		hash = uint32(seed.hash8((*[8]byte)(bytes)))
+		hash = uint32(seed.Hash8((*[8]byte)(bytes)))
 	} else {
 		hash = m.hash(&k)
 	}

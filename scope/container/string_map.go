@@ -219,7 +219,7 @@ func (m *StringMap[V]) key(entry int) string {
 
 func (m *StringMap[V]) hash(key string) uint32 {
 	seed := &m.words.seed
-	return uint32(seed.hash(seed[0], unsafe.Slice(unsafe.StringData(key), len(key))))
+	return uint32(seed.Hash(seed[0], unsafe.Slice(unsafe.StringData(key), len(key))))
 }
 
 // find returns the cell and the entry of a key. For a new key find returns an empty cell and the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/internal/wyhash"
 )
 
 // table is the common part of Map and StringMap: n entries, and an index that finds them by the
@@ -52,9 +53,9 @@ func entriesSize(n int) uint64 {
 
 func (t entries) begin(inState kept) {
 	t.letGo()
-	t.words.seed = randomSeed()
+	t.words.seed = wyhash.Random()
 	if inState {
-		t.words.seed = seedOf(0)
+		t.words.seed = wyhash.Of(0)
 	}
 }
 
@@ -68,7 +69,7 @@ func (t *table[V]) Seed(number uint64) {
 	if used := t.used(); used != 0 {
 		panic(&scope.Misuse{Text: fmt.Sprintf("Seed of a map that has %d keys: seed it first", used)})
 	}
-	t.words.seed = seedOf(number)
+	t.words.seed = wyhash.Of(number)
 }
 
 // Len returns the number of keys.
