@@ -33,7 +33,7 @@ type Options struct {
 
 // Bytes is a cache of byte strings by byte strings, in a fixed number of bytes.
 //
-// An entry is a key and its value with a header of 16 bytes, rounded up to 8; 24 bytes with a time
+// An entry is a key and its value with a header of 8 bytes, rounded up to 8; 16 bytes with a time
 // to end ([Bytes.SetUntil]). The index takes 8 bytes for each 3/4 entry, the memory of evicted keys
 // 4 bytes for each entry.
 type Bytes struct {
@@ -49,12 +49,13 @@ type Bytes struct {
 
 // shard is a part of the cache with its own queues and index. All but the lock is in the scope.
 type shard struct {
-	mu sync.Mutex
+	mu   sync.Mutex
+	seed *wyhash.Seed
 	*words
 	index       []bucket
 	ghost       []uint32 // by hash: the fingerprint of a key that was evicted unread
 	small, main queue
-	_           [24]byte // shards of two processors share no line
+	_           [56]byte // shards of two processors share no line
 }
 
 // words are the first bytes of a shard.
@@ -78,7 +79,7 @@ const (
 
 	readsMost = 3 * cellReads
 
-	header    = 16
+	header    = 8
 	untilSize = 8
 
 	// chances is the most entries that go back to the front for one eviction.
@@ -91,8 +92,8 @@ const (
 	smallShare   = 20 // the small queue takes this part of a shard
 )
 
-// An entry begins with the hash of its key, and a word of sizes: the value's in the lower 32 bits,
-// then the key's in 30, then flags.
+// An entry begins with a word of sizes: the value's in the lower 32 bits, then the key's in 30, then
+// flags.
 const (
 	entryKey  = 32
 	entryDead = 1 << 62 // deleted, or set to a value of another size
@@ -140,7 +141,7 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	c.lay(all, each, entry)
 	if st := scope.Watching(s); st != nil {
 		st.NoteTenant(all, scope.Tenant{Name: "cache.Bytes", Check: func(image []byte) error {
-			of := &Bytes{shards: make([]shard, n)}
+			of := &Bytes{seed: c.seed, shards: make([]shard, n)}
 			of.lay(image, each, entry)
 			return of.look()
 		}})
@@ -154,6 +155,7 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 // lay divides the bytes of a cache.
 func (c *Bytes) lay(all []byte, each, entry int) {
 	for i := range c.shards {
+		c.shards[i].seed = &c.seed
 		c.shards[i].lay(all[i*each:][:each:each], entry)
 	}
 }
@@ -178,8 +180,9 @@ func (x *shard) lay(all []byte, entry int) {
 // takes: a thirty-second of a shard.
 func (c *Bytes) Most() int { return c.most }
 
-// hash returns the hash of a key.
 func (c *Bytes) hash(key []byte) uint64 { return c.seed.Hash(c.seed[0], key) }
+
+func (x *shard) hash(key []byte) uint64 { return x.seed.Hash(x.seed[0], key) }
 
 // shardOf returns the shard of a hash, locked.
 func (c *Bytes) shardOf(hash uint64) *shard {
@@ -226,7 +229,7 @@ func (x *shard) find(hash uint64, key []byte) (cell *uint64, e entry) {
 		for i := range a {
 			if c := a[i]; c&tagMask == tag {
 				e := x.queueOf(c).entry(at(c))
-				if e.hash() == hash && string(e.key()) == string(key) {
+				if string(e.key()) == string(key) {
 					return &a[i], e
 				}
 			}
@@ -243,8 +246,7 @@ type entry struct{ bytes []byte }
 
 func (q *queue) entry(at int64) entry { return entry{q.bytes[at:]} }
 
-func (e entry) hash() uint64  { return binary.LittleEndian.Uint64(e.bytes) }
-func (e entry) sizes() uint64 { return binary.LittleEndian.Uint64(e.bytes[8:]) }
+func (e entry) sizes() uint64 { return binary.LittleEndian.Uint64(e.bytes) }
 
 func (e entry) keySize() int   { return int(e.sizes() >> entryKey & keyMost) }
 func (e entry) valueSize() int { return int(uint32(e.sizes())) }
@@ -266,7 +268,7 @@ func (e entry) until() int64 {
 func (e entry) isDead() bool { return e.sizes()&entryDead != 0 }
 
 func (e entry) kill() {
-	binary.LittleEndian.PutUint64(e.bytes[8:], e.sizes()|entryDead)
+	binary.LittleEndian.PutUint64(e.bytes, e.sizes()|entryDead)
 }
 
 const forever = 1<<63 - 1
@@ -275,8 +277,7 @@ const forever = 1<<63 - 1
 func (e entry) size() int64 { return int64(e.begin()+e.keySize()+e.valueSize()+7) &^ 7 }
 
 // write makes an entry at the front of the bytes.
-func (e entry) write(hash uint64, key, value []byte, until int64) {
-	binary.LittleEndian.PutUint64(e.bytes, hash)
+func (e entry) write(key, value []byte, until int64) {
 	sizes := uint64(len(value)) | uint64(len(key))<<entryKey
 	rest := e.bytes[header:]
 	if until != forever {
@@ -284,7 +285,7 @@ func (e entry) write(hash uint64, key, value []byte, until int64) {
 		binary.LittleEndian.PutUint64(rest, uint64(until))
 		rest = rest[untilSize:]
 	}
-	binary.LittleEndian.PutUint64(e.bytes[8:], sizes)
+	binary.LittleEndian.PutUint64(e.bytes, sizes)
 	copy(rest[copy(rest, key):], value)
 }
 
@@ -388,7 +389,7 @@ func (x *shard) set(hash uint64, key, value []byte, until, size int64) {
 		x.keyBytes -= uint64(e.keySize())
 		x.valueBytes -= uint64(e.valueSize())
 		if e.size() == size {
-			e.write(hash, key, value, until)
+			e.write(key, value, until)
 			if *cell&readsMost != readsMost {
 				*cell += cellReads
 			}
@@ -423,7 +424,7 @@ func (x *shard) add(hash uint64, key, value []byte, until, size int64, in, reads
 		x.evict(q)
 	}
 	place := q.put(size)
-	q.entry(place).write(hash, key, value, until)
+	q.entry(place).write(key, value, until)
 	x.enter(hash, tagOf(hash)|in|reads|uint64(place/8))
 	x.entries++
 	x.count(key, value)
@@ -539,7 +540,7 @@ func (x *shard) evict(q *queue) {
 		if e.isDead() {
 			return
 		}
-		hash := e.hash()
+		hash := x.hash(e.key())
 		cell := x.cellOf(hash, place, in)
 		reads := *cell & readsMost
 		fills := in == 0 && x.main.fits(size) // main has room: no key of it is evicted

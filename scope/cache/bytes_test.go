@@ -72,7 +72,7 @@ func TestBytesModel(t *testing.T) {
 						}
 						if err := c.SetUntil(key, value, until); err != nil {
 							require.ErrorIs(t, err, cache.ErrLarge)
-							require.Greater(t, len(key)+len(value)+24, c.Most())
+							require.Greater(t, len(key)+len(value)+16, c.Most())
 							break
 						}
 						model[string(key)] = known{value, until}
@@ -187,15 +187,15 @@ func TestBytesRefuses(t *testing.T) {
 		inner := s.Open("inner")
 		c := cache.NewBytes(inner, 64<<10, cache.Options{})
 		require.Equal(t, 2048, c.Most())
-		require.NoError(t, c.Set([]byte("key"), make([]byte, 2048-16-3)))
-		err := c.Set([]byte("key"), make([]byte, 2048-16-2))
+		require.NoError(t, c.Set([]byte("key"), make([]byte, 2048-8-3)))
+		err := c.Set([]byte("key"), make([]byte, 2048-8-2))
 		require.ErrorIs(t, err, cache.ErrLarge)
-		require.EqualError(t, err, "cache: the key and value are too large: a key of 3 bytes and a value of 2030 take 2049 with the header, and one "+
+		require.EqualError(t, err, "cache: the key and value are too large: a key of 3 bytes and a value of 2038 take 2049 with the header, and one "+
 			"takes at most 2048, the 32nd part of a shard; use fewer shards or a larger cache")
 		value, ok := c.Get(nil, []byte("key"))
 		require.True(t, ok)
-		require.Len(t, value, 2048-16-3)
-		require.True(t, c.View([]byte("key"), func(value []byte) { require.Len(t, value, 2048-16-3) }))
+		require.Len(t, value, 2048-8-3)
+		require.True(t, c.View([]byte("key"), func(value []byte) { require.Len(t, value, 2048-8-3) }))
 		require.False(t, c.View([]byte("no"), func([]byte) { t.Error("called") }))
 		st := c.Stats()
 		require.Equal(t, uint64(64<<10), st.KeyBytes+st.ValueBytes+st.Index+st.Padding)

@@ -12,7 +12,7 @@ func (c *Bytes) Raw() []byte {
 
 // LookAt checks an image of all bytes.
 func (c *Bytes) LookAt(image []byte, entry int) error {
-	of := &Bytes{shards: make([]shard, len(c.shards))}
+	of := &Bytes{seed: c.seed, shards: make([]shard, len(c.shards))}
 	of.lay(image, c.planned/len(c.shards)&^7, entry)
 	return of.look()
 }

@@ -73,7 +73,7 @@ func (x *shard) straighten(q *queue, in uint64) {
 			to = place + q.end - q.tail
 		}
 		if !e.isDead() {
-			cell := x.cellOf(e.hash(), place, in)
+			cell := x.cellOf(x.hash(e.key()), place, in)
 			*cell = *cell&^(1<<32-1) | cellMoved | uint64(to/8)
 		}
 		return nil

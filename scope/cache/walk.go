@@ -21,7 +21,7 @@ func (x *shard) walk() error {
 				return nil
 			}
 			live, keyBytes, valueBytes = live+1, keyBytes+uint64(e.keySize()), valueBytes+uint64(e.valueSize())
-			if x.cellOf(e.hash(), place, in) == nil {
+			if x.cellOf(x.hash(e.key()), place, in) == nil {
 				return fmt.Errorf("the entry at %d has no cell", place)
 			}
 			return nil
