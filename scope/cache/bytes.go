@@ -34,8 +34,8 @@ type Options struct {
 // Bytes is a cache of byte strings by byte strings, in a fixed number of bytes.
 //
 // An entry is a key and its value with a header of 8 bytes, rounded up to 8; 16 bytes with a time
-// to end ([Bytes.SetUntil]). The index takes 8 bytes for each 3/4 entry, the memory of evicted keys
-// 4 bytes for each entry.
+// to end ([Bytes.SetUntil]). The index, which remembers evicted keys too, takes 64 bytes for each 6
+// entries of the mean size.
 type Bytes struct {
 	_       noCopy
 	life    life
@@ -47,38 +47,35 @@ type Bytes struct {
 	planned int // the largest size
 }
 
-// shard is a part of the cache with its own queues and index. All but the lock is in the scope.
+// shard is a part of the cache with its own queues and index, which are in the scope. The lock and
+// the counters aren't, so that a Get writes to one line of the shard.
 type shard struct {
-	mu   sync.Mutex
-	seed *wyhash.Seed
+	mu sync.Mutex
+	counters
 	*words
-	index       []bucket
-	ghost       []uint32 // by hash: the fingerprint of a key that was evicted unread
-	small, main queue
-	_           [56]byte // shards of two processors share no line
+
+	index  []bucket
+	queues [2]queue
+	seed   *wyhash.Seed
+	_      [32]byte // shards of two processors share no line
 }
+
+type counters struct{ hits, misses, evictions, rejected, crowded, looked uint64 }
 
 // words are the first bytes of a shard.
 type words struct {
-	small, main                                ring
-	now                                        int64
-	hits, misses, evictions, rejected, crowded uint64
-	looked, entries, keyBytes, valueBytes      uint64
+	rings                         [2]ring
+	now                           int64
+	entries, keyBytes, valueBytes uint64
 }
 
-// bucket is a line of the index. A cell is 0, or the entry's offset in units of 8 bytes, its queue,
-// its reads up to 3, and 16 bits of its hash.
-type bucket [cells]uint64
+// The queues of a shard.
+const (
+	small = iota
+	main
+)
 
 const (
-	cells     = 8
-	cellReads = 1 << 32 // two bits
-	cellMain  = 1 << 34
-	cellUsed  = 1 << 35
-	cellTag   = 48
-
-	readsMost = 3 * cellReads
-
 	header    = 8
 	untilSize = 8
 
@@ -127,7 +124,7 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 		panic(misuse("NewBytes with entries of %d bytes", o.Entry))
 	}
 	n := max(o.Shards, 1)
-	each := size / n &^ 7
+	each := eachOf(size, n)
 	if each < leastShard {
 		panic(misuse("NewBytes of %d bytes in %d shards: a shard needs %d bytes", size, n, leastShard))
 	}
@@ -152,6 +149,9 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	return c
 }
 
+// eachOf returns the bytes of each of n shards: whole lines.
+func eachOf(size, n int) int { return size / n &^ (arena_c.LineSize - 1) }
+
 // lay divides the bytes of a cache.
 func (c *Bytes) lay(all []byte, each, entry int) {
 	for i := range c.shards {
@@ -166,14 +166,12 @@ func (x *shard) lay(all []byte, entry int) {
 		p, all = unsafe.Pointer(unsafe.SliceData(all)), all[n:]
 		return p
 	}
-	x.words = (*words)(cut(int(unsafe.Sizeof(words{})+63) &^ 63))
-	entries := max(len(all)/(entry+header+8*8/6+4), 1)
-	buckets := (entries + 5) / 6 // a mean of six entries in eight cells
+	x.words = (*words)(cut(int(unsafe.Sizeof(words{})+arena_c.LineSize-1) &^ (arena_c.LineSize - 1)))
+	entries := max(len(all)/(entry+header+int(unsafe.Sizeof(bucket{}))/cellsUsed), 1)
+	buckets := (entries + cellsUsed - 1) / cellsUsed
 	x.index = unsafe.Slice((*bucket)(cut(buckets*int(unsafe.Sizeof(bucket{})))), buckets)
-	ghosts := (entries + 1) &^ 1
-	x.ghost = unsafe.Slice((*uint32)(cut(4*ghosts)), ghosts)
-	small := len(all) / smallShare &^ 7
-	x.small, x.main = queue{all[:small:small], &x.words.small}, queue{all[small:], &x.words.main}
+	part := len(all) / smallShare &^ 7
+	x.queues = [2]queue{{all[:part:part], &x.rings[small]}, {all[part:], &x.rings[main]}}
 }
 
 // Most returns the largest sum of the sizes of a key and its value, and the header, that the cache
@@ -199,6 +197,24 @@ func (c *Bytes) done(x *shard) {
 	}
 }
 
+// bucket is a line of the index: eight cells, and the memory of six keys that were evicted unread. A
+// cell is of an entry. Its number has the word of its tag in the lowest bit, and the place there
+// in the upper two.
+type bucket struct {
+	tags   [2]uint64     // 16 bits of a key's hash for each cell; 0 if the cell is empty
+	places [cells]uint32 // of the entries in their queues, in units of 8 bytes
+	ghosts [6]uint16     // tags, the newest first
+	reads  uint16        // up to 3 for each cell
+	queues uint8         // a bit for each cell
+	moved  uint8         // a bit for each cell; only in straighten
+}
+
+const (
+	cells     = 8
+	cellsUsed = 6 // mean, for entries of the mean size
+	readsMost = 3
+)
+
 // buckets returns the two buckets of a hash.
 func (x *shard) buckets(hash uint64) (a, b *bucket) {
 	n := uint64(len(x.index))
@@ -208,38 +224,80 @@ func (x *shard) buckets(hash uint64) (a, b *bucket) {
 }
 
 // tagOf returns the bits of a hash in a cell. They are other bits than a bucket's number has.
-func tagOf(hash uint64) uint64 { return cellUsed | hash<<cellTag }
+func tagOf(hash uint64) uint64 { return max(hash&0xffff, 1) }
 
-const tagMask = cellUsed | 0xffff<<cellTag
-
-func (x *shard) queueOf(cell uint64) *queue {
-	if cell&cellMain != 0 {
-		return &x.main
-	}
-	return &x.small
+// having returns the cells with a tag. Bit 16 * (n / 2) + n % 2 is of cell n.
+func (k *bucket) having(tag uint64) uint64 {
+	const each, low = 0x0001000100010001, 0x7fff7fff7fff7fff
+	a, b := k.tags[0]^tag*each, k.tags[1]^tag*each
+	a, b = ^((a&low + low) | a | low), ^((b&low + low) | b | low) // the upper bit of each 0
+	return a>>15 | b>>14
 }
 
-func at(cell uint64) int64 { return int64(uint32(cell)) * 8 }
+// cell is a place in a bucket. The zero cell is none.
+type cell struct {
+	*bucket
+	n uint
+}
 
-// find returns the cell of a key, or nil, and its entry.
-func (x *shard) find(hash uint64, key []byte) (cell *uint64, e entry) {
+// first returns the first of the cells in a mask that is not 0.
+func (k *bucket) first(having uint64) cell {
+	n := uint(bits.TrailingZeros64(having))
+	return cell{k, n>>3&6 | n&1}
+}
+
+func (c cell) place() int64 { return int64(c.places[c.n%cells]) * 8 }
+func (c cell) queue() uint  { return uint(c.queues>>(c.n%cells)) & 1 }
+func (c cell) count() uint  { return uint(c.reads>>(2*c.n%16)) & readsMost } // of reads
+
+// move sets the place of the cell's entry.
+func (c cell) move(queue uint, place int64) {
+	c.places[c.n%cells] = uint32(place / 8)
+	c.queues = c.queues&^(1<<(c.n%cells)) | uint8(queue)<<(c.n%cells)
+}
+
+// read counts a read.
+func (c cell) read() {
+	if c.count() != readsMost {
+		c.reads += 1 << (2 * c.n % 16)
+	}
+}
+
+// unread forgets a read. pre: there is one.
+func (c cell) unread() { c.reads -= 1 << (2 * c.n % 16) }
+
+// set makes an empty cell a cell of an entry.
+func (c cell) set(tag uint64, queue uint, place int64, reads uint) {
+	c.tags[c.n&1] |= tag << (c.n / 2 % 4 * 16)
+	c.move(queue, place)
+	c.reads |= uint16(reads) << (2 * c.n % 16)
+}
+
+// empty makes the cell empty.
+func (c cell) empty() {
+	c.tags[c.n&1] &^= 0xffff << (c.n / 2 % 4 * 16)
+	c.move(0, 0)
+	c.reads &^= readsMost << (2 * c.n % 16)
+}
+
+// find returns the cell of a key and its entry. Without the key, the cell is zero.
+func (x *shard) find(hash uint64, key []byte) (cell, entry) {
 	tag := tagOf(hash)
 	a, b := x.buckets(hash)
-	for {
-		for i := range a {
-			if c := a[i]; c&tagMask == tag {
-				e := x.queueOf(c).entry(at(c))
-				if string(e.key()) == string(key) {
-					return &a[i], e
-				}
-			}
+	for having := a.having(tag) | b.having(tag)<<2; having != 0; having &= having - 1 {
+		c := a.first(having)
+		if having&-having&bOnly != 0 {
+			c.bucket = b
 		}
-		if a == b {
-			return nil, entry{}
+		e := x.queues[c.queue()].entry(c.place())
+		if string(e.key()) == string(key) {
+			return c, e
 		}
-		a = b
 	}
+	return cell{}, entry{}
 }
+
+const bOnly = 0x000c000c000c000c
 
 // entry is the bytes of a queue from an entry on.
 type entry struct{ bytes []byte }
@@ -257,12 +315,9 @@ func (e entry) value() []byte {
 	return e.bytes[e.begin()+e.keySize():][:e.valueSize()]
 }
 
-// until returns the time at which the entry ends, or the largest int64.
-func (e entry) until() int64 {
-	if e.sizes()&entryEnds == 0 {
-		return forever
-	}
-	return int64(binary.LittleEndian.Uint64(e.bytes[header:]))
+// hasEnded reports whether the entry has a time to end, and it is past.
+func (e entry) hasEnded(x *shard) bool {
+	return e.sizes()&entryEnds != 0 && int64(binary.LittleEndian.Uint64(e.bytes[header:])) <= x.now
 }
 
 func (e entry) isDead() bool { return e.sizes()&entryDead != 0 }
@@ -325,14 +380,12 @@ func (c *Bytes) View(key []byte, fn func(value []byte)) bool {
 
 // read finds an entry that hasn't ended, and counts the read.
 func (x *shard) read(hash uint64, key []byte) (entry, bool) {
-	cell, e := x.find(hash, key)
-	if cell == nil || e.until() <= x.now {
+	c, e := x.find(hash, key)
+	if c.bucket == nil || e.hasEnded(x) {
 		x.misses++
 		return entry{}, false
 	}
-	if *cell&readsMost != readsMost {
-		*cell += cellReads
-	}
+	c.read()
 	x.hits++
 	return e, true
 }
@@ -345,7 +398,7 @@ func (c *Bytes) Has(key []byte) bool {
 	hash := c.hash(key)
 	x := c.shardOf(hash)
 	cell, e := x.find(hash, key)
-	has := cell != nil && e.until() > x.now
+	has := cell.bucket != nil && !e.hasEnded(x)
 	c.done(x)
 	return has
 }
@@ -385,29 +438,28 @@ func (c *Bytes) large(key, value, need int) error {
 
 // set replaces or adds an entry of size bytes.
 func (x *shard) set(hash uint64, key, value []byte, until, size int64) {
-	if cell, e := x.find(hash, key); cell != nil {
-		x.keyBytes -= uint64(e.keySize())
-		x.valueBytes -= uint64(e.valueSize())
-		if e.size() == size {
-			e.write(key, value, until)
-			if *cell&readsMost != readsMost {
-				*cell += cellReads
-			}
-			x.count(key, value)
-			return
+	c, e := x.find(hash, key)
+	if c.bucket == nil {
+		in := uint(small)
+		if x.remembers(hash) {
+			in = main
 		}
-		reads, was := *cell&readsMost, *cell&cellMain
-		e.kill()
-		*cell = 0
-		x.entries--
-		x.add(hash, key, value, until, size, was, reads)
+		x.add(hash, key, value, until, size, in, 0)
 		return
 	}
-	in := uint64(0)
-	if x.remembers(hash) {
-		in = cellMain
+	x.keyBytes -= uint64(e.keySize())
+	x.valueBytes -= uint64(e.valueSize())
+	if e.size() == size {
+		e.write(key, value, until)
+		c.read()
+		x.count(key, value)
+		return
 	}
-	x.add(hash, key, value, until, size, in, 0)
+	in, reads := c.queue(), c.count()
+	e.kill()
+	c.empty()
+	x.entries--
+	x.add(hash, key, value, until, size, in, reads)
 }
 
 func (x *shard) count(key, value []byte) {
@@ -415,51 +467,46 @@ func (x *shard) count(key, value []byte) {
 	x.valueBytes += uint64(len(value))
 }
 
-func (x *shard) add(hash uint64, key, value []byte, until, size int64, in, reads uint64) {
-	q := x.queueOf(in)
-	if in == 0 && size > q.size()/2 {
-		in, q = cellMain, &x.main
+func (x *shard) add(hash uint64, key, value []byte, until, size int64, in, reads uint) {
+	if in == small && size > x.queues[small].size()/2 {
+		in = main
 	}
+	q := &x.queues[in]
 	for !q.fits(size) {
-		x.evict(q)
+		x.evict(in)
 	}
 	place := q.put(size)
 	q.entry(place).write(key, value, until)
-	x.enter(hash, tagOf(hash)|in|reads|uint64(place/8))
+	x.unused(hash).set(tagOf(hash), in, place, reads)
 	x.entries++
 	x.count(key, value)
 }
 
-// enter adds a cell to the emptier of its buckets. If both are full, the entry with the fewest
-// reads there is evicted.
-func (x *shard) enter(hash, cell uint64) {
+// unused returns a cell of the emptier bucket. If both are full, it evicts the entry with the
+// fewest reads there.
+func (x *shard) unused(hash uint64) cell {
 	a, b := x.buckets(hash)
-	unused := func(k *bucket) (n int, at *uint64) {
-		for i := range k {
-			if k[i] == 0 {
-				n, at = n+1, &k[i]
+	inA, inB := a.having(0), b.having(0)
+	if bits.OnesCount64(inB) > bits.OnesCount64(inA) {
+		return b.first(inB)
+	}
+	if inA != 0 {
+		return a.first(inA)
+	}
+	least := cell{a, 0}
+	for _, k := range [2]*bucket{a, b} {
+		for n := range uint(cells) {
+			if c := (cell{k, n}); c.queue()<<2|c.count() < least.queue()<<2|least.count() {
+				least = c
 			}
 		}
-		return n, at
 	}
-	n, to := unused(a)
-	if m, other := unused(b); m > n {
-		to = other
-	}
-	if to == nil {
-		to = &a[0]
-		for _, k := range []*bucket{a, b} {
-			for i := range k {
-				if k[i]&(cellMain|readsMost) < *to&(cellMain|readsMost) {
-					to = &k[i]
-				}
-			}
-		}
-		x.queueOf(*to).entry(at(*to)).kill()
-		x.gone(x.queueOf(*to).entry(at(*to)))
-		x.crowded++
-	}
-	*to = cell
+	e := x.queues[least.queue()].entry(least.place())
+	e.kill()
+	x.gone(e)
+	x.crowded++
+	least.empty()
+	return least
 }
 
 // gone counts an entry that was evicted.
@@ -514,25 +561,21 @@ func (q *queue) take() (place, size int64) {
 }
 
 // cellOf returns the cell of the entry at a place of a queue. pre: the entry isn't dead.
-func (x *shard) cellOf(hash uint64, place int64, in uint64) *uint64 {
-	want := tagOf(hash) | in | uint64(place/8)
+func (x *shard) cellOf(hash uint64, in uint, place int64) cell {
 	a, b := x.buckets(hash)
 	for _, k := range [2]*bucket{a, b} {
-		for i := range k {
-			if k[i]&^uint64(readsMost) == want {
-				return &k[i]
+		for having := k.having(tagOf(hash)); having != 0; having &= having - 1 {
+			if c := k.first(having); c.place() == place && c.queue() == in && c.moved>>c.n&1 == 0 {
+				return c
 			}
 		}
 	}
-	return nil
+	return cell{}
 }
 
 // evict takes entries from the end of a queue until one has left the shard, or is dead.
-func (x *shard) evict(q *queue) {
-	in := uint64(0)
-	if q == &x.main {
-		in = cellMain
-	}
+func (x *shard) evict(in uint) {
+	q := &x.queues[in]
 	for chance := 0; ; chance++ {
 		place, size := q.take()
 		x.looked++
@@ -541,52 +584,59 @@ func (x *shard) evict(q *queue) {
 			return
 		}
 		hash := x.hash(e.key())
-		cell := x.cellOf(hash, place, in)
-		reads := *cell & readsMost
-		fills := in == 0 && x.main.fits(size) // main has room: no key of it is evicted
-		if e.until() <= x.now || !fills && reads == 0 || chance == chances {
-			*cell = 0
+		c := x.cellOf(hash, in, place)
+		fills := in == small && x.queues[main].fits(size) // main has room: no key of it is evicted
+		if e.hasEnded(x) || !fills && c.count() == 0 || chance == chances {
+			c.empty()
 			x.gone(e)
-			if in == 0 {
+			if in == small {
 				x.remember(hash)
 			}
 			return
 		}
-		if in == 0 { // to the main queue
-			for !x.main.fits(size) {
-				x.evict(&x.main)
+		if in == small { // to the main queue
+			for !x.queues[main].fits(size) {
+				x.evict(main)
 			}
-			to := x.main.put(size)
-			copy(x.main.bytes[to:to+size], e.bytes[:size])
-			*cell = *cell&^(cellUsed-1) | cellUsed | cellMain | uint64(to/8)
+			to := x.queues[main].put(size)
+			copy(x.queues[main].bytes[to:to+size], e.bytes[:size])
+			c.move(main, to)
+			c.reads &^= readsMost << (2 * c.n % 16)
 			return
 		}
 		if !q.fits(size) { // at the wrap
-			*cell = 0
+			c.empty()
 			x.gone(e)
 			return
 		}
 		to := q.put(size)
 		copy(q.bytes[to:to+size], e.bytes[:size])
-		*cell = *cell&^(cellMain-1) | (reads - cellReads) | uint64(to/8)
+		c.move(main, to)
+		c.unread()
 	}
 }
 
 // remember notes the key of an entry that left the small queue unread.
 func (x *shard) remember(hash uint64) {
-	x.ghost[hash%uint64(len(x.ghost))] = fingerprint(hash)
+	k, _ := x.buckets(hash)
+	for i := len(k.ghosts) - 1; i > 0; i-- {
+		k.ghosts[i] = k.ghosts[i-1]
+	}
+	k.ghosts[0] = uint16(tagOf(hash))
 }
-
-func fingerprint(hash uint64) uint32 { return uint32(hash>>32) | 1 }
 
 // remembers reports whether a key left the small queue a short while ago, and forgets it.
 func (x *shard) remembers(hash uint64) bool {
-	g := &x.ghost[hash%uint64(len(x.ghost))]
-	if *g != fingerprint(hash) {
-		return false
+	k, _ := x.buckets(hash)
+	for i, tag := range k.ghosts {
+		if tag == uint16(tagOf(hash)) {
+			last := len(k.ghosts) - 1
+			copy(k.ghosts[i:], k.ghosts[i+1:])
+			k.ghosts[last] = 0
+			return true
+		}
 	}
-	*g = 0
-	return true
+	return false
 }
 
 // Delete removes key and returns true, or false if the cache has no such key.
@@ -597,13 +647,13 @@ func (c *Bytes) Delete(key []byte) bool {
 	hash := c.hash(key)
 	x := c.shardOf(hash)
 	cell, e := x.find(hash, key)
-	if cell != nil {
-		*cell = 0
+	if cell.bucket != nil {
+		cell.empty()
 		e.kill()
 		x.left(e)
 	}
 	c.done(x)
-	return cell != nil
+	return cell.bucket != nil
 }
 
 // Clear removes all entries. The counters stay.
@@ -617,8 +667,7 @@ func (c *Bytes) Clear() {
 			x.mu.Lock()
 		}
 		clear(x.index)
-		clear(x.ghost)
-		*x.small.ring, *x.main.ring = ring{}, ring{}
+		x.rings = [2]ring{}
 		x.entries, x.keyBytes, x.valueBytes = 0, 0, 0
 		c.done(x)
 	}
@@ -678,7 +727,7 @@ func (c *Bytes) Stats() (sum Stats) {
 		sum.Entries += x.entries
 		sum.KeyBytes += x.keyBytes
 		sum.ValueBytes += x.valueBytes
-		sum.Index += uint64(len(x.index))*uint64(unsafe.Sizeof(bucket{})) + 4*uint64(len(x.ghost))
+		sum.Index += uint64(len(x.index)) * uint64(unsafe.Sizeof(bucket{}))
 		c.done(x)
 	}
 	sum.Padding = uint64(c.size) - sum.Index - sum.KeyBytes - sum.ValueBytes

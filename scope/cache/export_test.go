@@ -13,6 +13,6 @@ func (c *Bytes) Raw() []byte {
 // LookAt checks an image of all bytes.
 func (c *Bytes) LookAt(image []byte, entry int) error {
 	of := &Bytes{seed: c.seed, shards: make([]shard, len(c.shards))}
-	of.lay(image, c.planned/len(c.shards)&^7, entry)
+	of.lay(image, eachOf(c.planned, len(c.shards)), entry)
 	return of.look()
 }

@@ -18,31 +18,32 @@ func (c *Bytes) Resize(size int) {
 	}
 	n := len(c.shards)
 	x := &c.shards[0]
-	planned := cap(x.small.bytes) + cap(x.main.bytes)
-	least := (c.planned/n&^7 - planned + 3*c.most + 7) &^ 7 * n
+	planned := cap(x.queues[small].bytes) + cap(x.queues[main].bytes)
+	least := (eachOf(c.planned, n) - planned + 3*c.most + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1) * n
 	if size < least || size > c.planned {
 		panic(misuse("Resize of a cache.Bytes to %d bytes: it was made with %d, and needs %d at least", size, c.planned, least))
 	}
-	entries := planned - (c.planned/n&^7 - size/n&^7)
+	entries := planned - eachOf(c.planned, n) + eachOf(size, n)
 	for i := range c.shards {
 		x := &c.shards[i]
 		if c.locks {
 			x.mu.Lock()
 		}
-		small := entries / smallShare &^ 7
-		x.resize(&x.small, 0, min(small, cap(x.small.bytes)))
-		x.resize(&x.main, cellMain, min(entries-small, cap(x.main.bytes)))
+		part := entries / smallShare &^ 7
+		x.resize(small, min(part, cap(x.queues[small].bytes)))
+		x.resize(main, min(entries-part, cap(x.queues[main].bytes)))
 		c.done(x)
 	}
 	c.size = size
 }
 
 // resize moves a queue's entries to its front, and sets its size.
-func (x *shard) resize(q *queue, in uint64, size int) {
+func (x *shard) resize(in uint, size int) {
+	q := &x.queues[in]
 	for q.used() > int64(size) {
-		x.evict(q)
+		x.evict(in)
 	}
-	x.straighten(q, in)
+	x.straighten(in)
 	q.bytes = q.bytes[:size]
 }
 
@@ -57,11 +58,10 @@ func (q *queue) used() int64 {
 	return q.end - q.tail + q.head
 }
 
-// cellMoved marks the cell of an entry that has its new place already, and not its old one.
-const cellMoved = 1 << 36
-
-// straighten moves a queue's entries to its front, the oldest first.
-func (x *shard) straighten(q *queue, in uint64) {
+// straighten moves a queue's entries to its front, the oldest first. The cells of entries that have
+// their new place already are marked: it may be the old place of another.
+func (x *shard) straighten(in uint) {
+	q := &x.queues[in]
 	if q.count == 0 {
 		*q.ring = ring{}
 		return
@@ -73,15 +73,14 @@ func (x *shard) straighten(q *queue, in uint64) {
 			to = place + q.end - q.tail
 		}
 		if !e.isDead() {
-			cell := x.cellOf(x.hash(e.key()), place, in)
-			*cell = *cell&^(1<<32-1) | cellMoved | uint64(to/8)
+			c := x.cellOf(x.hash(e.key()), in, place)
+			c.move(in, to)
+			c.moved |= 1 << c.n
 		}
 		return nil
 	})
 	for i := range x.index {
-		for k := range x.index[i] {
-			x.index[i][k] &^= cellMoved
-		}
+		x.index[i].moved = 0
 	}
 	if !wraps {
 		copy(q.bytes, q.bytes[q.tail:q.head])
@@ -107,7 +106,8 @@ func (c *Bytes) Trim() (bytes uint64, err error) {
 		if c.locks {
 			x.mu.Lock()
 		}
-		for _, q := range []*queue{&x.small, &x.main} {
+		for i := range x.queues {
+			q := &x.queues[i]
 			all := q.bytes[:cap(q.bytes)]
 			free := [][]byte{all[q.head:], all[:q.tail]}
 			if q.head <= q.tail && q.count != 0 {

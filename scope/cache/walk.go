@@ -1,6 +1,9 @@
 package cache
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // look returns an error for bytes that no operation leaves: after it, no operation panics.
 func (c *Bytes) look() error {
@@ -15,13 +18,13 @@ func (c *Bytes) look() error {
 // walk returns an error for words, entries or cells that no operation leaves.
 func (x *shard) walk() error {
 	live, keyBytes, valueBytes := uint64(0), uint64(0), uint64(0)
-	for in, q := range map[uint64]*queue{0: &x.small, cellMain: &x.main} {
-		err := q.walk(func(place int64, e entry) error {
+	for in := range x.queues {
+		err := x.queues[in].walk(func(place int64, e entry) error {
 			if e.isDead() {
 				return nil
 			}
 			live, keyBytes, valueBytes = live+1, keyBytes+uint64(e.keySize()), valueBytes+uint64(e.valueSize())
-			if x.cellOf(x.hash(e.key()), place, in) == nil {
+			if x.cellOf(x.hash(e.key()), uint(in), place).bucket == nil {
 				return fmt.Errorf("the entry at %d has no cell", place)
 			}
 			return nil
@@ -32,10 +35,16 @@ func (x *shard) walk() error {
 	}
 	cells := uint64(0)
 	for i := range x.index {
-		for _, c := range x.index[i] {
-			if c != 0 {
-				cells++
+		k := &x.index[i]
+		unused := k.having(0)
+		cells += uint64(len(k.places) - bits.OnesCount64(unused))
+		for ; unused != 0; unused &= unused - 1 {
+			if c := k.first(unused); c.place() != 0 || c.queue() != 0 || c.count() != 0 {
+				return fmt.Errorf("an empty cell of bucket %d has a place", i)
 			}
+		}
+		if k.moved != 0 {
+			return fmt.Errorf("cells of bucket %d have moved", i)
 		}
 	}
 	if live != cells || live != x.entries || keyBytes != x.keyBytes || valueBytes != x.valueBytes {
