@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"sync"
 	"unsafe"
@@ -182,13 +183,12 @@ func (c *Bytes) hash(key []byte) uint64 { return c.seed.Hash(c.seed[0], key) }
 
 func (x *shard) hash(key []byte) uint64 { return x.seed.Hash(x.seed[0], key) }
 
-// shardOf returns the shard of a hash, locked.
-func (c *Bytes) shardOf(hash uint64) *shard {
-	x := &c.shards[(hash>>16)&uint64(len(c.shards)-1)]
+func (c *Bytes) shardOf(hash uint64) *shard { return &c.shards[(hash>>16)&uint64(len(c.shards)-1)] }
+
+func (c *Bytes) lock(x *shard) {
 	if c.locks {
 		x.mu.Lock()
 	}
-	return x
 }
 
 func (c *Bytes) done(x *shard) {
@@ -289,8 +289,8 @@ func (x *shard) find(hash uint64, key []byte) (cell, entry) {
 		if having&-having&bOnly != 0 {
 			c.bucket = b
 		}
-		e := x.queues[c.queue()].entry(c.place())
-		if string(e.key()) == string(key) {
+		e := x.entryOf(c)
+		if e.keySize() == uint(len(key)) && string(e.key()) == string(key) {
 			return c, e
 		}
 	}
@@ -299,48 +299,64 @@ func (x *shard) find(hash uint64, key []byte) (cell, entry) {
 
 const bOnly = 0x000c000c000c000c
 
-// entry is the bytes of a queue from an entry on.
-type entry struct{ bytes []byte }
+func (x *shard) entryOf(c cell) entry { return x.queues[c.queue()].entry(c.place()) }
 
-func (q *queue) entry(at int64) entry { return entry{q.bytes[at:]} }
+// entry is an entry's bytes and those after it in its queue.
+type entry struct {
+	p    unsafe.Pointer
+	left uint
+}
 
-func (e entry) sizes() uint64 { return binary.LittleEndian.Uint64(e.bytes) }
+func (q *queue) entry(place int64) entry {
+	bytes := q.bytes[place:]
+	return entry{unsafe.Pointer(unsafe.SliceData(bytes)), uint(len(bytes))}
+}
 
-func (e entry) keySize() int   { return int(e.sizes() >> entryKey & keyMost) }
-func (e entry) valueSize() int { return int(uint32(e.sizes())) }
-func (e entry) begin() int     { return header + int(e.sizes()>>63)*untilSize }
-func (e entry) key() []byte    { return e.bytes[e.begin():][:e.keySize()] }
+// sizes returns the first word. An entry has at least its header, also at the end of a queue.
+func (e entry) sizes() uint64 { return *(*uint64)(e.p) }
 
-func (e entry) value() []byte {
-	return e.bytes[e.begin()+e.keySize():][:e.valueSize()]
+func (e entry) keySize() uint   { return uint(e.sizes() >> entryKey & keyMost) }
+func (e entry) valueSize() uint { return uint(uint32(e.sizes())) }
+func (e entry) begin() uint     { return header + uint(e.sizes()>>63)*untilSize }
+func (e entry) key() []byte     { return e.bytes(e.begin(), e.keySize()) }
+func (e entry) value() []byte   { return e.bytes(e.begin()+e.keySize(), e.valueSize()) }
+func (e entry) all() []byte     { return e.bytes(0, uint(e.size())) }
+
+// bytes returns n bytes from an offset on.
+func (e entry) bytes(from, n uint) []byte {
+	if from+n > e.left {
+		panic(overwritten)
+	}
+	return (*[math.MaxInt32]byte)(unsafe.Add(e.p, from))[:n]
 }
 
 // hasEnded reports whether the entry has a time to end, and it is past.
 func (e entry) hasEnded(x *shard) bool {
-	return e.sizes()&entryEnds != 0 && int64(binary.LittleEndian.Uint64(e.bytes[header:])) <= x.now
+	return e.sizes()&entryEnds != 0 && *(*int64)(unsafe.Add(e.p, header)) <= x.now
 }
 
 func (e entry) isDead() bool { return e.sizes()&entryDead != 0 }
+func (e entry) kill()        { *(*uint64)(e.p) |= entryDead }
 
-func (e entry) kill() {
-	binary.LittleEndian.PutUint64(e.bytes, e.sizes()|entryDead)
-}
+var overwritten = misuse("the bytes of a cache.Bytes were overwritten")
 
 const forever = 1<<63 - 1
 
 // size returns the bytes that the entry takes.
-func (e entry) size() int64 { return int64(e.begin()+e.keySize()+e.valueSize()+7) &^ 7 }
+func (e entry) size() int64 {
+	return int64(e.begin()+e.keySize()+e.valueSize()+7) &^ 7
+}
 
 // write makes an entry at the front of the bytes.
-func (e entry) write(key, value []byte, until int64) {
+func write(to, key, value []byte, until int64) {
 	sizes := uint64(len(value)) | uint64(len(key))<<entryKey
-	rest := e.bytes[header:]
+	rest := to[header:]
 	if until != forever {
 		sizes |= entryEnds
 		binary.LittleEndian.PutUint64(rest, uint64(until))
 		rest = rest[untilSize:]
 	}
-	binary.LittleEndian.PutUint64(e.bytes, sizes)
+	binary.LittleEndian.PutUint64(to, sizes)
 	copy(rest[copy(rest, key):], value)
 }
 
@@ -353,7 +369,9 @@ func (c *Bytes) Get(dst, key []byte) ([]byte, bool) {
 	}
 	hash := c.hash(key)
 	x := c.shardOf(hash)
-	e, ok := x.read(hash, key)
+	c.lock(x)
+	found, e := x.find(hash, key)
+	ok := x.read(found, e)
 	if ok {
 		dst = append(dst, e.value()...)
 	}
@@ -370,24 +388,25 @@ func (c *Bytes) View(key []byte, fn func(value []byte)) bool {
 	}
 	hash := c.hash(key)
 	x := c.shardOf(hash)
+	c.lock(x)
 	defer c.done(x)
-	e, ok := x.read(hash, key)
+	found, e := x.find(hash, key)
+	ok := x.read(found, e)
 	if ok {
 		fn(e.value())
 	}
 	return ok
 }
 
-// read finds an entry that hasn't ended, and counts the read.
-func (x *shard) read(hash uint64, key []byte) (entry, bool) {
-	c, e := x.find(hash, key)
-	if c.bucket == nil || e.hasEnded(x) {
+// read counts a read, and reports whether the key was found and the entry hasn't ended.
+func (x *shard) read(found cell, e entry) bool {
+	if found.bucket == nil || e.hasEnded(x) {
 		x.misses++
-		return entry{}, false
+		return false
 	}
-	c.read()
+	found.read()
 	x.hits++
-	return e, true
+	return true
 }
 
 // Has reports whether the cache has the key. It counts as no read.
@@ -397,6 +416,7 @@ func (c *Bytes) Has(key []byte) bool {
 	}
 	hash := c.hash(key)
 	x := c.shardOf(hash)
+	c.lock(x)
 	cell, e := x.find(hash, key)
 	has := cell.bucket != nil && !e.hasEnded(x)
 	c.done(x)
@@ -421,6 +441,7 @@ func (c *Bytes) SetUntil(key, value []byte, until int64) error {
 	}
 	hash := c.hash(key)
 	x := c.shardOf(hash)
+	c.lock(x)
 	if need > c.most {
 		x.rejected++
 		c.done(x)
@@ -450,7 +471,7 @@ func (x *shard) set(hash uint64, key, value []byte, until, size int64) {
 	x.keyBytes -= uint64(e.keySize())
 	x.valueBytes -= uint64(e.valueSize())
 	if e.size() == size {
-		e.write(key, value, until)
+		write(e.all(), key, value, until)
 		c.read()
 		x.count(key, value)
 		return
@@ -476,7 +497,7 @@ func (x *shard) add(hash uint64, key, value []byte, until, size int64, in, reads
 		x.evict(in)
 	}
 	place := q.put(size)
-	q.entry(place).write(key, value, until)
+	write(q.bytes[place:], key, value, until)
 	x.unused(hash).set(tagOf(hash), in, place, reads)
 	x.entries++
 	x.count(key, value)
@@ -501,7 +522,7 @@ func (x *shard) unused(hash uint64) cell {
 			}
 		}
 	}
-	e := x.queues[least.queue()].entry(least.place())
+	e := x.entryOf(least)
 	e.kill()
 	x.gone(e)
 	x.crowded++
@@ -599,7 +620,7 @@ func (x *shard) evict(in uint) {
 				x.evict(main)
 			}
 			to := x.queues[main].put(size)
-			copy(x.queues[main].bytes[to:to+size], e.bytes[:size])
+			copy(x.queues[main].bytes[to:], e.all())
 			c.move(main, to)
 			c.reads &^= readsMost << (2 * c.n % 16)
 			return
@@ -610,7 +631,7 @@ func (x *shard) evict(in uint) {
 			return
 		}
 		to := q.put(size)
-		copy(q.bytes[to:to+size], e.bytes[:size])
+		copy(q.bytes[to:], e.all())
 		c.move(main, to)
 		c.unread()
 	}
@@ -646,6 +667,7 @@ func (c *Bytes) Delete(key []byte) bool {
 	}
 	hash := c.hash(key)
 	x := c.shardOf(hash)
+	c.lock(x)
 	cell, e := x.find(hash, key)
 	if cell.bucket != nil {
 		cell.empty()
@@ -663,9 +685,7 @@ func (c *Bytes) Clear() {
 	}
 	for i := range c.shards {
 		x := &c.shards[i]
-		if c.locks {
-			x.mu.Lock()
-		}
+		c.lock(x)
 		clear(x.index)
 		x.rings = [2]ring{}
 		x.entries, x.keyBytes, x.valueBytes = 0, 0, 0
@@ -678,9 +698,7 @@ func (c *Bytes) Clear() {
 func (c *Bytes) Advance(now int64) {
 	for i := range c.shards {
 		x := &c.shards[i]
-		if c.locks {
-			x.mu.Lock()
-		}
+		c.lock(x)
 		x.now = now
 		c.done(x)
 	}
@@ -715,9 +733,7 @@ func (c *Bytes) Stats() (sum Stats) {
 	}
 	for i := range c.shards {
 		x := &c.shards[i]
-		if c.locks {
-			x.mu.Lock()
-		}
+		c.lock(x)
 		sum.Hits += x.hits
 		sum.Misses += x.misses
 		sum.Evictions += x.evictions

@@ -26,9 +26,7 @@ func (c *Bytes) Resize(size int) {
 	entries := planned - eachOf(c.planned, n) + eachOf(size, n)
 	for i := range c.shards {
 		x := &c.shards[i]
-		if c.locks {
-			x.mu.Lock()
-		}
+		c.lock(x)
 		part := entries / smallShare &^ 7
 		x.resize(small, min(part, cap(x.queues[small].bytes)))
 		x.resize(main, min(entries-part, cap(x.queues[main].bytes)))
@@ -103,9 +101,7 @@ func (c *Bytes) Trim() (bytes uint64, err error) {
 	}
 	for i := range c.shards {
 		x := &c.shards[i]
-		if c.locks {
-			x.mu.Lock()
-		}
+		c.lock(x)
 		for i := range x.queues {
 			q := &x.queues[i]
 			all := q.bytes[:cap(q.bytes)]
