@@ -3,6 +3,7 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
@@ -258,4 +259,32 @@ func (c *Of[K, V]) Resize(m int) error {
 	}
 	c.mu.Unlock()
 	return nil
+}
+
+// Trim returns whole pages without values to the system, and the number of bytes that were present
+// in them. A value stays in its place, so a page with a part of one stays too: of values that are
+// smaller than a page few pages may go back. The cache keeps the addresses, and uses them again
+// when it needs them. Trim returns 0 in the cases of [Bytes.Trim], and after the scope closed. It
+// ends at an error of the system. Cost: O(n), and two system calls for each range of free pages,
+// with the lock.
+func (c *Of[K, V]) Trim() (bytes uint64, err error) {
+	if !c.lock() {
+		return 0, nil
+	}
+	defer c.mu.Unlock()
+	from := uint32(0) // the first of the free chunks below i
+	for i := range c.n + 1 {
+		if i < c.n && c.entries[i].where == isFree {
+			continue
+		}
+		if from != i {
+			first := (*byte)(c.header.Chunk(uint64(from)))
+			n, err := discard(unsafe.Slice(first, uint64(i-from)*c.header.Stride))
+			if bytes += n; err != nil {
+				return bytes, err
+			}
+		}
+		from = i + 1
+	}
+	return bytes, nil
 }
