@@ -55,62 +55,69 @@ func TestBytesModel(t *testing.T) {
 		for _, size := range []int{20_000, 200_000} {
 			inScope(t, uint64(size), func(s scope.Scope) {
 				c := cache.NewBytes(s, size, cache.Options{Shards: shards, Entry: 64, Seed: 1})
-				r := rand.New(rand.NewPCG(1, 2))
-				type known struct {
-					value []byte
-					until int64
-				}
-				model, now, hits := map[string]known{}, int64(0), 0
-				for i := range operations {
-					key := fmt.Appendf(nil, "%d", r.IntN(3000))
-					switch r.IntN(8) {
-					case 0, 1, 2:
-						value := valueOf(key, uint64(i), r.IntN(1+r.IntN(200)))
-						until := int64(1<<63 - 1)
-						if r.IntN(4) == 0 {
-							until = now + r.Int64N(50)
-						}
-						if err := c.SetUntil(key, value, until); err != nil {
-							require.ErrorIs(t, err, cache.ErrLarge)
-							require.Greater(t, len(key)+len(value)+16, c.Most())
-							break
-						}
-						model[string(key)] = known{value, until}
-					case 3:
-						_, had := model[string(key)]
-						if c.Delete(key) {
-							require.True(t, had)
-						}
-						delete(model, string(key))
-					case 4:
-						now++
-						c.Advance(now)
-						if now%100 == 0 {
-							c.Resize(size - r.IntN(size/3))
-							require.NoError(t, c.Walk())
-							_, err := c.Trim()
-							require.NoError(t, err)
-						}
-					default:
-						value, ok := c.Get(nil, key)
-						require.Equal(t, ok, c.Has(key))
-						if ok {
-							hits++
-							require.Equal(t, string(model[string(key)].value), string(value))
-							require.Greater(t, model[string(key)].until, now)
-						}
-					}
-					if i%(size/1000) == 0 {
-						require.NoError(t, c.Walk(), "operation %d", i)
-					}
-				}
+				hits := playBytes(t, c, size, operations, 100, rand.NewPCG(1, 2))
 				require.Greater(t, hits, operations/100)
-				c.Clear()
-				require.NoError(t, c.Walk())
-				require.Zero(t, c.Len())
 			})
 		}
 	}
+}
+
+// playBytes does random operations with c, of a size, and compares it with a plain map. It resizes
+// c once in so many steps of its clock. It returns the number of values that Get found.
+func playBytes(t testing.TB, c *cache.Bytes, size, operations int, resizes int64, source rand.Source) (hits int) {
+	r := rand.New(source)
+	type known struct {
+		value []byte
+		until int64
+	}
+	model, now := map[string]known{}, int64(0)
+	for i := range operations {
+		key := fmt.Appendf(nil, "%d", r.IntN(3000))
+		switch r.IntN(8) {
+		case 0, 1, 2:
+			value := valueOf(key, uint64(i), r.IntN(1+r.IntN(200)))
+			until := int64(1<<63 - 1)
+			if r.IntN(4) == 0 {
+				until = now + r.Int64N(50)
+			}
+			if err := c.SetUntil(key, value, until); err != nil {
+				require.ErrorIs(t, err, cache.ErrLarge)
+				require.Greater(t, len(key)+len(value)+16, c.Most())
+				break
+			}
+			model[string(key)] = known{value, until}
+		case 3:
+			_, had := model[string(key)]
+			if c.Delete(key) {
+				require.True(t, had)
+			}
+			delete(model, string(key))
+		case 4:
+			now++
+			c.Advance(now)
+			if now%resizes == 0 {
+				c.Resize(size - r.IntN(size/3))
+				require.NoError(t, c.Walk())
+				_, err := c.Trim()
+				require.NoError(t, err)
+			}
+		default:
+			value, ok := c.Get(nil, key)
+			require.Equal(t, ok, c.Has(key))
+			if ok {
+				hits++
+				require.Equal(t, string(model[string(key)].value), string(value))
+				require.Greater(t, model[string(key)].until, now)
+			}
+		}
+		if i%max(size/1000, 1) == 0 {
+			require.NoError(t, c.Walk(), "operation %d", i)
+		}
+	}
+	c.Clear()
+	require.NoError(t, c.Walk())
+	require.Zero(t, c.Len())
+	return hits
 }
 
 // TestBytesHitRatio: more reads find their key than in an LRU of as many bytes without overhead.
@@ -334,6 +341,16 @@ func TestBytesResize(t *testing.T) {
 	})
 }
 
+// getOrSet gets random keys, and sets those that c doesn't have.
+func getOrSet(t testing.TB, c *cache.Bytes, r *rand.Rand, count int) {
+	for range count {
+		key := fmt.Appendf(nil, "%d", r.IntN(800))
+		if _, ok := c.Get(nil, key); !ok {
+			require.NoError(t, c.Set(key, valueOf(key, 0, r.IntN(90))))
+		}
+	}
+}
+
 // TestBytesInAState: snapshots hold the cache, equal programs have equal hashes, and no forged word
 // is taken from outside.
 func TestBytesInAState(t *testing.T) {
@@ -349,15 +366,7 @@ func TestBytesInAState(t *testing.T) {
 		require.NoError(t, err)
 		return c, ring
 	}
-	play := func(c *cache.Bytes, seed uint64) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		for range 200 {
-			key := fmt.Appendf(nil, "%d", r.IntN(800))
-			if _, ok := c.Get(nil, key); !ok {
-				require.NoError(t, c.Set(key, valueOf(key, 0, r.IntN(90))))
-			}
-		}
-	}
+	play := func(c *cache.Bytes, seed uint64) { getOrSet(t, c, rand.New(rand.NewPCG(seed, 1)), 200) }
 	c, ring := begin()
 	other, otherRing := begin()
 	for _, c := range []*cache.Bytes{c, other} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -191,22 +192,24 @@ func TestTheModelAgrees(t *testing.T) {
 		for i, n := range []int{1, 2, 3, 10, 11, 64} {
 			t.Run(fmt.Sprintf("%d objects %v", n, objects), func(t *testing.T) {
 				s := open(t).Scratch(0, 0).Open("world")
-				play(t, s, n, objects, operations/12, uint64(i))
+				stats := play(t, s, n, objects, operations/12, rand.NewPCG(uint64(i), 46))
+				require.NotZero(t, stats.Evictions)
 				require.NoError(t, s.Close())
 			})
 		}
 	}
 }
 
-func play(t *testing.T, s scope.Scope, n int, objects bool, operations int, seed uint64) {
-	random := rand.New(rand.NewPCG(seed, 46))
+// play does random operations with a cache of n values, and compares it with the model.
+func play(t testing.TB, s scope.Scope, n int, objects bool, operations int, source rand.Source) cache.OfStats {
+	random := rand.New(source)
 	m, made := newModel(n), uint64(0)
 	c := cache.New(s, places, chunks, n)
 	if objects {
 		c = cache.NewObjects(s, places, mortals, n)
 	}
 	var pins []*entry
-	stale := map[arena.Handle[chunk]]bool{}
+	var stale []arena.Handle[chunk]
 	keyOf := func() int64 { // most keys are few; scans and a hot set that moves
 		switch at := int64(made / 1000); random.IntN(4) {
 		case 0:
@@ -314,22 +317,21 @@ func play(t *testing.T, s scope.Scope, n int, objects bool, operations int, seed
 			err := c.Delete(k)
 			require.Equal(t, e != nil && e.pins > 0, err != nil)
 			if e != nil && e.pins == 0 {
-				stale[e.h] = true
+				stale = append(stale, e.h)
 				m.remove(e)
 			}
 		case op < 99:
-			for _, e := range m.has {
+			if len(m.has) > 0 {
+				e := m.has[slices.Sorted(maps.Keys(m.has))[random.IntN(len(m.has))]]
 				x := c.At(e.h)
 				require.NotNil(t, x)
 				m.read(e)
 				pinned(e, x)
-				break
 			}
-			for h := range stale {
-				require.Nil(t, c.At(h))
+			if n := len(stale); n > 0 {
+				require.Nil(t, c.At(stale[n-1]))
 				m.stats.Misses++
-				delete(stale, h)
-				break
+				stale = stale[:n-1]
 			}
 		case random.IntN(10) > 0:
 			to := random.IntN(n) + 1
@@ -369,13 +371,13 @@ func play(t *testing.T, s scope.Scope, n int, objects bool, operations int, seed
 		require.Equal(t, m.stats, c.Stats())
 	}
 	require.LessOrEqual(t, m.stats.MostLooks, uint64(32+n))
-	require.NotZero(t, m.stats.Evictions)
 	for k, e := range m.has {
 		e.x = nil
 		x := c.Get(k)
 		require.NotNil(t, x)
 		require.Equal(t, chunk{At: k, Made: e.made}, *x)
 	}
+	return m.stats
 }
 
 func byMade(a, b chunk) int { return int(a.Made) - int(b.Made) }
