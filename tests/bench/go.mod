@@ -3,6 +3,7 @@ module github.com/upfront-mem/upfront/tests/bench
 go 1.26.0
 
 require (
+	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/mattn/go-sqlite3 v1.14.53
 	github.com/upfront-mem/upfront v0.0.0
 	github.com/upfront-mem/upfront/arena/with/sqlite v0.0.0
