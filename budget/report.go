@@ -40,8 +40,7 @@ type ArenaReport struct {
 	Scopes []scope.Usage `json:"scopes,omitempty"`
 	// Sites has the calls that allocated Used, for regions in checked builds.
 	Sites []Site `json:"sites,omitempty"`
-	// Caches has the counts of all caches of package cache in the arena since Open. A Restore of
-	// package save sets those of a cache in its state back.
+	// Caches has the counts of all caches of package cache in the arena since Open.
 	Caches scope.CacheCounts `json:"caches,omitzero"`
 	// Inner has the heaps, buddies, rings and pools of package arena in the arena's open scopes,
 	// and the caches.
