@@ -56,11 +56,17 @@ func exported(t *testing.T, name string) []string {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		source, err := os.ReadFile(path)
 		require.NoError(t, err)
-		for _, d := range file.Decls {
+		files := token.NewFileSet()
+		for _, d := range parse(t, files, path, source, parser.SkipObjectResolution).Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
+				// An older Go's syntax tree has no type parameters of a method, but their text is
+				// between the name and the parameters.
+				end, open := files.Position(d.Name.End()).Offset, files.Position(d.Type.Params.Opening).Offset
+				d.Name.Name += string(source[end:open])
+				d.Type.TypeParams = nil
 				functions = append(functions, d)
 			case *ast.GenDecl:
 				types = append(types, f.declared(d)...)

@@ -91,8 +91,7 @@ func passages(t *testing.T, path, text string) (found []passage) {
 	switch filepath.Ext(path) {
 	case ".go":
 		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, path, text, parser.ParseComments|parser.SkipObjectResolution)
-		require.NoError(t, err)
+		file := parse(t, files, path, text, parser.ParseComments|parser.SkipObjectResolution)
 		preamble := map[*ast.CommentGroup]bool{}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {

@@ -31,7 +31,7 @@ func soakParts(t targets) []part {
 		part{"saves", "a saved game of Freedoom goes to arm64 and back, and is played again there", arm64(t, savesThere)},
 		part{"targets", "the tests of every other target", func(p *prover) error { return p.emulateOthers(t) }},
 		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
-		part{"next", "vet and the heart's tests under the next release of Go", next},
+		part{"next", "format, vet and the heart's tests under the next release of Go", next},
 		part{"fuzz", "each fuzz target for a minute", func(p *prover) error { return p.fuzz("1m", "") }},
 		part{"hostile", "decoders of foreign input, fuzzed for ten minutes each", func(p *prover) error {
 			return p.fuzz("10m", "Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read|Replay|Packets|Views|Client|Save|Record|Scores)")
@@ -102,6 +102,10 @@ func (p *prover) emulateOthers(t targets) error {
 }
 
 func next(p *prover) error {
+	const format = `list=$("$(go env GOROOT)/bin/gofmt" -l .) && echo "$list" && test -z "$list"`
+	if err := p.do(command{args: []string{"sh", "-c", format}}.with(nextGo)); err != nil {
+		return err
+	}
 	if err := p.do(goCommand("", "vet", "./...").with(nextGo)); err != nil {
 		return err
 	}
