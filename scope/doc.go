@@ -15,7 +15,8 @@
 //   - [Scope]: a lifetime. Open and Do nest another in it, and Close ends it. Functions and closers
 //     registered with Defer and Own run at its end.
 //   - [Plain]: declares a type without a finalizer. Its [Maker] makes one value (New), n (Slice),
-//     or a list that grows (Append).
+//     or a list that grows (Append). From Go 1.27 on, New, Slice and Pool of a Scope need no
+//     declaration.
 //   - [Object]: declares a type with a finalizer.
 //   - [Pool]: values that come and go in any order. [HandlePool] has handles that detect a value
 //     put back; [SharedPool] is for many goroutines. For values of different lengths make an
