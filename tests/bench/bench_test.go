@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"go/version"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -399,7 +401,7 @@ func TestReadmeTable(t *testing.T) {
 		{work: "A not shown", unit: "object", who: library, values: []float64{1}},
 	})
 	file := filepath.Join(t.TempDir(), "README.md")
-	old := "before\n" + readmeBegin + "old\n" + readmeEnd + "after\n" + marks(beside) + "old\n" + readmeEnd
+	old := "before\n" + readmeBegin + "old\n" + readmeEnd + "after\n" + marks(beside.letter) + "old\n" + readmeEnd
 	if err := os.WriteFile(file, []byte(old), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -415,13 +417,25 @@ func TestReadmeTable(t *testing.T) {
 		"|---|---|--:|--:|--:|--:|--:|--:|--:|\n" +
 		"| A objects | ns a object | 10.0 | 12.0 (1.20) | 11.0 (1.10) |  |  |  | 50.0 (5.00) modernc memory |\n" +
 		"| E peak RSS | times the data |  | 2.00 | 1.50 |  |  |  |  |\n" + readmeEnd + "after\n" +
-		marks(beside) + machine() + "\n\n| T | unit | p50 | max |\n|---|---|--:|--:|\n" +
+		marks(beside.letter) + machine() + "\n\n| T | unit | p50 | max |\n|---|---|--:|--:|\n" +
 		"| pool: get | ns a call | 2.00 | 30.0 |\n| pool: put | ns a call |  | 4.00 |\n" + readmeEnd
 	if string(text) != want {
 		t.Errorf("expected %s\ngot %s", want, text)
 	}
 	if err := os.WriteFile(file, nil, 0o600); err != nil || all.intoReadme(file) == nil {
 		t.Error("a page without marks is an error", err)
+	}
+
+	other := marks(version.Lang(runtime.Version()))
+	if err := os.WriteFile(file, []byte(old+other+readmeEnd), 0o600); err != nil || all.intoReadme(file) == nil {
+		t.Error("a table of columns for another Go is an error", err)
+	}
+	rows := table{sections: all.sections[1:], least: all.least}
+	if err := rows.intoReadme(file); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = os.ReadFile(file); err != nil || string(text) != old+other+rows.readme()+readmeEnd {
+		t.Errorf("only the table of this Go should be new: %v\ngot %s", err, text)
 	}
 }
 

@@ -2,18 +2,20 @@ package main
 
 import (
 	"fmt"
+	"go/version"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
 
 // Marks in README.md enclose its tables: a table with a line for each row, and a table for each
-// work with columns.
+// work with columns. A version of Go with a mark of its own has another table of the rows.
 const readmeBegin, readmeEnd = "<!-- make bench -->\n", "<!-- end -->\n"
 
-func marks(w work) string { return "<!-- make bench: " + w.letter + " -->\n" }
+func marks(name string) string { return "<!-- make bench: " + name + " -->\n" }
 
 // careful is the column of careful Go without a library: an arena written by hand, or one slice.
 const careful = "careful Go"
@@ -41,9 +43,15 @@ func (t *table) intoReadme(name string) error {
 			return err
 		}
 		begin, table := readmeBegin, ""
-		if s.work.columns != nil {
-			begin, table = marks(s.work), machine()+"\n\n"+t.beside(s)
-		} else {
+		other := marks(version.Lang(runtime.Version()))
+		switch has := strings.Contains(string(text), other); {
+		case has && s.work.columns != nil:
+			return fmt.Errorf("%s: the table of work %s is for another Go: leave it out of -works", page, s.work.letter)
+		case has:
+			begin, table = other, t.readme()
+		case s.work.columns != nil:
+			begin, table = marks(s.work.letter), machine()+"\n\n"+t.beside(s)
+		default:
 			table = t.readme()
 		}
 		renewed, err := between(string(text), begin, table)
