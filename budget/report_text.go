@@ -34,7 +34,7 @@ func (r Report) String() string {
 		names.usage(x, "label", x.Labels)
 		for _, in := range x.Inner {
 			if in.Kind == "cache" {
-				names.add(x.Part, x.Name, fmt.Sprintf("cache in scope %q used %s of %s in %d values; %s, evicted %d, refused %d", in.Scope,
+				names.add(x.Part, x.Name, fmt.Sprintf("cache of %s in scope %q used %s of %s in %d values; %s, evicted %d, refused %d", in.Of, in.Scope,
 					SizeText(in.Used), SizeText(in.Size), in.Live, hitText(in.CacheCounts), in.Evictions, in.Failed))
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 // bytes.
 type Inner struct {
 	Kind   string `json:"kind"`             // "heap", "buddy", "ring", "pool" or "cache"
+	Of     string `json:"of,omitempty"`     // type of a cache's values, or "bytes"
 	Scope  string `json:"scope"`            // name of the open scope that contains it
 	Size   uint64 `json:"size"`             // bytes for blocks; of a cache for values, or all
 	Used   uint64 `json:"used"`             // bytes that live blocks take, or keys and values

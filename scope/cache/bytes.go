@@ -718,7 +718,7 @@ type Stats struct {
 // figure returns the cache's line of a report, and false after its scope has closed.
 func (c *Bytes) figure() (in scope.Inner, ok bool) {
 	st := c.Stats()
-	in = scope.Inner{Size: uint64(c.size), Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: st.Rejected}
+	in = scope.Inner{Of: "bytes", Size: uint64(c.size), Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: st.Rejected}
 	in.CacheCounts = scope.CacheCounts{Hits: st.Hits, Misses: st.Misses, Evictions: st.Evictions}
 	return in, c.life.alive()
 }

@@ -20,8 +20,9 @@ import (
 //
 // Goroutines may share an Of. Each method takes one lock, and runs loaders and finalizers outside
 // of it. A value belongs to the goroutines that pinned it, which share it as any other memory. The
-// scope must outlive its users, because closing it takes no lock. After the scope closed the cache
-// is empty; a method that adds, and Unpin, then panic. go vet reports a copy of an Of.
+// scope must outlive its users, because closing it takes no lock. After the scope closed,
+// GetOrLoad, Add, Unpin, Handle and Resize panic with an error that is scope.ErrClosed, and the
+// other methods find nothing. go vet reports a copy of an Of.
 type Of[K comparable, V any] struct {
 	mu       sync.Mutex
 	life     life
@@ -88,8 +89,8 @@ var numbers = scope.Plain[uint32]()
 const ofMost = 1 << 27
 
 // New returns an empty cache of n values in s, n from 1 to 2^27. It takes all bytes now: the
-// values, and for each of them four keys, 25 bytes, and 45 to 67 bytes of index. It also takes one
-// of the planned pool headers (limits.pools). A full scope unwinds. New panics if s isn't the
+// values, and for each of them four keys, 25 bytes, and 45 to 67 bytes of index, for all of them up
+// to 200 bytes more. It also takes one of the planned pool headers (limits.pools). A full scope unwinds. New panics if s isn't the
 // topmost scope, n is out of range, a V has no bytes, or K holds an arena.String or arena.Slice,
 // which compare by offset. Cost: O(n), and Go allocations for the Of.
 func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) *Of[K, V] {
@@ -101,8 +102,8 @@ func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.M
 }
 
 // NewObjects is [New] for values with a finalizer. The finalizer runs exactly once for each value
-// that a loader made: when the value is evicted or deleted, on the goroutine that needs its place,
-// or else when s closes. It must not use the cache. Its error, or panic, goes to the caller of the
+// that Add returned or a loader completed: when the value is evicted or deleted, on the goroutine
+// that needs its place, or else when s closes, also if it is pinned. It must not use the cache. Its error, or panic, goes to the caller of the
 // method that evicted the value; the bytes are free in any case. A value that isn't loaded in full
 // is freed without its finalizer. A state of package save refuses objects.
 func NewObjects[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.ObjectMaker[V], n int) *Of[K, V] {
@@ -204,9 +205,10 @@ func (c *Of[K, V]) Get(k K) *V {
 }
 
 // At returns the value that h names, pinned, or nil if the value was evicted, or h is no handle of
-// this cache. Cost: as Get, without the hash.
+// this cache. The zero handle names none, and doesn't count as a miss. Cost: as Get, without the
+// hash.
 func (c *Of[K, V]) At(h arena.Handle[V]) *V {
-	if !c.lock() {
+	if h == 0 || !c.lock() {
 		return nil
 	}
 	i := uint64(h) & arena_c.HandleIndex
@@ -278,13 +280,13 @@ func (c *Of[K, V]) pin(i uint32) *V {
 	}
 	if e.pins == 0 {
 		c.pinned++
+		if arena_c.Checked { // a later pin is more likely one that is taken back
+			c.pinners[i].site.Note()
+		}
 	}
 	e.pins++
 	e.reads = min(e.reads+1, ofReads)
 	c.stats.Hits++
-	if arena_c.Checked {
-		c.pinners[i].site.Note()
-	}
 	x := c.value(i)
 	c.mu.Unlock()
 	return x
@@ -343,7 +345,7 @@ func (c *Of[K, V]) figure() (in scope.Inner, ok bool) {
 	}
 	defer c.mu.Unlock()
 	n, each := uint64(c.len()), uint64(unsafe.Sizeof(*new(V)))
-	in = scope.Inner{Size: uint64(c.n) * each, Used: n * each, Live: n, Failed: c.stats.Refused}
+	in = scope.Inner{Of: reflect.TypeFor[V]().String(), Size: uint64(c.n) * each, Used: n * each, Live: n, Failed: c.stats.Refused}
 	in.CacheCounts = scope.CacheCounts{Hits: c.stats.Hits, Misses: c.stats.Misses, Evictions: c.stats.Evictions}
 	return in, true
 }
@@ -352,11 +354,15 @@ func (c *Of[K, V]) figure() (in scope.Inner, ok bool) {
 // is a scope.ErrFull.
 type InUseError struct {
 	Budget, Arena, Scope string
-	Type                 string   // of the values
-	N, Limit             int      // the most values: as made, and of Resize
-	Pinned, Loading      int      // values that are pinned, and in load
-	Lines                []string // in checked builds: the calls that pinned, with a count each
-	OnPurpose            bool     // in checked builds: budgettest.FailEach refused the request
+	Type                 string // of the values
+	N, Limit             int    // the most values: as made, and of Resize
+	Pinned, Loading      int    // values that are pinned, and in load
+	// Lines are, in checked builds, the calls that pinned each value first since it was last without
+	// a pin, with the number of values for each.
+	Lines     []string
+	OnPurpose bool // in checked builds: budgettest.FailEach refused the request
+
+	knob string // instead of the usual one
 }
 
 // Error returns one line, and in checked builds a line for each call that pinned.
@@ -365,11 +371,14 @@ func (e *InUseError) Error() string {
 		return fmt.Sprintf("budget %q: %s: scope %q: the cache of %d values of %s was refused a value on purpose (budgettest.FailEach)",
 			e.Budget, e.Arena, e.Scope, e.N, e.Type)
 	}
-	knob := fmt.Sprintf("make it with an n above %d", e.N)
+	knob := fmt.Sprintf("Unpin some, or make it with an n above %d", e.N)
 	if e.Limit < e.N {
-		knob = fmt.Sprintf("Resize it to more than %d, up to %d", e.Limit, e.N)
+		knob = fmt.Sprintf("Unpin some, or Resize it to more than %d, up to %d", e.Limit, e.N)
 	}
-	text := fmt.Sprintf("budget %q: %s: scope %q: a cache has %d of %d values of %s pinned, and %d in load; Unpin some, or %s",
+	if e.knob != "" {
+		knob = e.knob
+	}
+	text := fmt.Sprintf("budget %q: %s: scope %q: a cache has %d of %d values of %s pinned, and %d in load; %s",
 		e.Budget, e.Arena, e.Scope, e.Pinned, e.Limit, e.Type, e.Loading, knob)
 	for _, line := range e.Lines {
 		text += "\n\t" + line

@@ -3,6 +3,7 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
@@ -58,7 +59,7 @@ func (c *Of[K, V]) unlink(i uint32) {
 //
 // A pinned value whose turn has come is put aside, and its last Unpin puts it into the main queue,
 // so no two evictions look at it in vain. After looksMost second chances a value that was read is
-// evicted too. So one eviction looks at looksMost values and the pinned ones at most.
+// evicted too. So one eviction looks at looksMost + 1 values and the pinned ones at most.
 func (c *Of[K, V]) choose() (i uint32, isNew, ok bool) {
 	w, looks := c.words, uint64(0)
 	for {
@@ -107,11 +108,7 @@ func (c *Of[K, V]) evict() error {
 		return err
 	}
 	c.stats.Evictions++
-	k := c.keys[i]
-	if err := c.end(i, isNew); err != nil {
-		return fmt.Errorf("cache: eviction of %v: %w", k, err)
-	}
-	return nil
+	return c.end(i, isNew)
 }
 
 // end ends a value that is in no queue, and gives up the lock; the finalizer runs without it. The
@@ -146,7 +143,11 @@ func (c *Of[K, V]) end(i uint32, isNew bool) error {
 		}
 		c.mu.Unlock()
 	}()
-	return c.fin(c.value(i))
+	k := c.keys[i]
+	if err := c.fin(c.value(i)); err != nil {
+		return fmt.Errorf("cache: eviction of %v %s: %w", reflect.TypeFor[V](), keyText(k), err)
+	}
+	return nil
 }
 
 // drop frees an entry in no queue and its chunk. If isNew, its key is remembered in place of the
@@ -195,16 +196,17 @@ func (c *Of[K, V]) Delete(k K) error {
 	if e := c.entries[i]; e.pins > 0 || e.where == inLoad {
 		c.mu.Unlock()
 		if e.where == inLoad {
-			return fmt.Errorf("cache: Delete of %v, which is in load", k)
+			return fmt.Errorf("cache: Delete of %v %s, which is in load", reflect.TypeFor[V](), keyText(k))
 		}
-		return fmt.Errorf("cache: Delete of %v, whose value is pinned %d times; Unpin it first", k, e.pins)
+		return fmt.Errorf("cache: Delete of %v %s with %d pins; Unpin it first", reflect.TypeFor[V](), keyText(k), e.pins)
 	}
 	c.unlink(i)
 	return c.end(i, false)
 }
 
 // Clear evicts all values that aren't pinned, and forgets the remembered keys. It returns the
-// errors of finalizers, up to 16, and an [InUseError] if a value is pinned or in load. Cost: O(n).
+// errors of finalizers, up to 16, and an [InUseError] if a value is pinned or in load; nil after the
+// scope closed. Cost: O(n).
 func (c *Of[K, V]) Clear() error {
 	var errs []error
 	for i := range c.n {
@@ -229,7 +231,9 @@ func (c *Of[K, V]) Clear() error {
 	}
 	c.words.ring = 0
 	if c.pinned+c.loading > 0 {
-		errs = append(errs, c.inUse())
+		err := c.inUse()
+		err.knob = "which stay; Unpin them first"
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -239,7 +243,7 @@ const errorsMost = 16
 // Resize makes m the most values, from 1 to the n of New, and evicts the least wanted ones above
 // it. If more than m are pinned or in load, it returns an [InUseError] and changes nothing. It
 // returns the first error of a finalizer; then it has evicted fewer, and the next load evicts the
-// others.
+// others. It panics for an m out of range.
 func (c *Of[K, V]) Resize(m int) error {
 	c.open("Resize")
 	if m < 1 || m > int(c.n) {
@@ -248,7 +252,9 @@ func (c *Of[K, V]) Resize(m int) error {
 	}
 	if c.pinned+c.loading > m {
 		defer c.mu.Unlock()
-		return c.inUse()
+		err := c.inUse()
+		err.knob = fmt.Sprintf("Unpin some, or Resize it to %d or more", c.pinned+c.loading)
+		return err
 	}
 	c.words.limit = uint32(m)
 	for int(c.words.used)-c.leaving > m {

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrPresent matches the error of [Of.Add] for a key that has a value, or one in load.
-var ErrPresent = errors.New("cache: the key has a value")
+var ErrPresent = errors.New("cache: the key has a value, or one in load")
 
 // ErrCycle matches the error of [Of.GetOrLoad] in a loader that would wait for itself.
 var ErrCycle = errors.New("cache: a load would wait for itself")
@@ -24,7 +24,7 @@ var ErrCycle = errors.New("cache: a load would wait for itself")
 // At most one loader runs for a key at a time. Other callers wait for it, and get its value. If it
 // returns an error, panics or ends its goroutine, the key is free again, and each waiting caller
 // goes on with its own fn. So an error is kept nowhere. A wait ends with ctx; its error is
-// returned.
+// returned. If ctx has ended, a value that is there is returned, and fn isn't called.
 //
 // The ctx of fn carries the key: pass it to each GetOrLoad that the loader waits for, on any
 // goroutine and of any cache. A GetOrLoad that would wait for its own load, also by way of the
@@ -53,7 +53,7 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, fn func(ctx context.Conte
 		}
 		if err := ctx.Err(); err != nil {
 			c.mu.Unlock()
-			return nil, fmt.Errorf("cache: load of %v: %w", k, err)
+			return nil, fmt.Errorf("cache: load of %v %s: %w", reflect.TypeFor[V](), keyText(k), err)
 		}
 		i, err := c.enter(k)
 		if err != nil {
@@ -75,7 +75,7 @@ func (c *Of[K, V]) Add(k K) (*V, error) {
 		c.open("Add")
 		if _, ok := c.find(k); ok {
 			c.mu.Unlock()
-			return nil, fmt.Errorf("%w: %v", ErrPresent, k)
+			return nil, fmt.Errorf("%w: %s", ErrPresent, keyText(k))
 		}
 		i, err := c.enter(k)
 		if err != nil {
@@ -142,6 +142,7 @@ func (c *Of[K, V]) enters(i uint32, pins uint32) {
 type running[K comparable] struct {
 	context.Context
 	graph   load
+	of      string // the type of the value
 	key     K
 	entry   uint32
 	leaves  bool          // a finalizer
@@ -162,7 +163,15 @@ func (r *running[K]) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-func (r *running[K]) String() string { return fmt.Sprint(r.key) }
+func (r *running[K]) String() string { return r.of + " " + keyText(r.key) }
+
+// keyText returns k in words. A String method of its pointer counts, as an arena.Inline has it.
+func keyText[K any](k K) string {
+	if s, ok := any(&k).(fmt.Stringer); ok {
+		return s.String()
+	}
+	return fmt.Sprint(k)
+}
 
 // run adds r to those that run. The lock is held.
 func (c *Of[K, V]) run(r *running[K]) { r.next, c.running = c.running, r }
@@ -186,7 +195,7 @@ func (c *Of[K, V]) over(r *running[K]) bool {
 
 // load calls the loader for an entry in load, and gives up the lock meanwhile.
 func (c *Of[K, V]) load(ctx context.Context, k K, i uint32, fn func(context.Context, *V) error) (x *V, err error) {
-	r := &running[K]{Context: ctx, key: k, entry: i}
+	r := &running[K]{Context: ctx, of: reflect.TypeFor[V]().String(), key: k, entry: i}
 	r.graph.outer, _ = ctx.Value(innermost{}).(*load)
 	r.graph.name = r
 	state := c.header.State(uint64(i))
@@ -251,15 +260,12 @@ func (c *Of[K, V]) wait(ctx context.Context, k K, i uint32) (*V, error) {
 	switch {
 	case r.ok && r.isOver:
 		c.stats.Hits++
-		if arena_c.Checked {
-			c.pinners[i].site.Note()
-		}
 		return c.value(i), nil
 	case r.isOver:
 		return nil, nil
 	}
 	r.waiting--
-	return nil, fmt.Errorf("cache: wait for the load of %v: %w", k, ctx.Err())
+	return nil, fmt.Errorf("cache: wait for the load of %s: %w", r, ctx.Err())
 }
 
 // load is a load of any cache, in the graph of the loads that wait for each other.
@@ -296,7 +302,10 @@ func (l *load) await(other *load) error {
 			}
 			text += "the load of " + by.name.String()
 		}
-		return fmt.Errorf("%w: the load of %v waits for %s", ErrCycle, l.name, text)
+		if path[len(path)-1] != l {
+			text += ", whose loader waits for it"
+		}
+		return fmt.Errorf("%w: the load of %v waits for %s; load one of them after the other, not in its loader", ErrCycle, l.name, text)
 	}
 	for o := l; o != nil; o = o.outer {
 		o.on = append(o.on, other)

@@ -46,12 +46,12 @@ func TestReport(t *testing.T) {
 		three, err := of.Add(3)
 		require.NoError(t, err)
 
-		bytes := scope.Inner{Kind: "cache", Scope: "level", Size: 64 << 10, Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: 1,
+		bytes := scope.Inner{Kind: "cache", Of: "bytes", Scope: "level", Size: 64 << 10, Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: 1,
 			CacheCounts: scope.CacheCounts{Hits: 1, Misses: 1, Evictions: st.Evictions}}
-		values := scope.Inner{Kind: "cache", Scope: "inside", Size: 200, Used: 200, Live: 2, Failed: 1,
+		values := scope.Inner{Kind: "cache", Of: "[100]uint8", Scope: "inside", Size: 200, Used: 200, Live: 2, Failed: 1,
 			CacheCounts: scope.CacheCounts{Hits: 1, Evictions: 1}}
 		assert.Equal(t, []scope.Inner{bytes, values}, caches(level.Report()))
-		assert.Contains(t, b.Report().String(), `level: cache in scope "inside" used 0.2KiB of 0.2KiB in 2 values; 100.0% hits of 1 reads, evicted 1, refused 1`)
+		assert.Contains(t, b.Report().String(), `level: cache of [100]uint8 in scope "inside" used 0.2KiB of 0.2KiB in 2 values; 100.0% hits of 1 reads, evicted 1, refused 1`)
 		of.Unpin(one)
 		of.Unpin(three)
 		require.NoError(t, inner.Close())
