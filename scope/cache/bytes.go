@@ -284,20 +284,19 @@ func (c cell) empty() {
 func (x *shard) find(hash uint64, key []byte) (cell, entry) {
 	tag := tagOf(hash)
 	a, b := x.buckets(hash)
-	for having := a.having(tag) | b.having(tag)<<2; having != 0; having &= having - 1 {
-		c := a.first(having)
-		if having&-having&bOnly != 0 {
-			c.bucket = b
+	for k := a; ; k = b {
+		for having := k.having(tag); having != 0; having &= having - 1 {
+			c := k.first(having)
+			e := x.entryOf(c)
+			if e.keySize() == uint(len(key)) && string(e.key()) == string(key) {
+				return c, e
+			}
 		}
-		e := x.entryOf(c)
-		if e.keySize() == uint(len(key)) && string(e.key()) == string(key) {
-			return c, e
+		if k == b {
+			return cell{}, entry{}
 		}
 	}
-	return cell{}, entry{}
 }
-
-const bOnly = 0x000c000c000c000c
 
 func (x *shard) entryOf(c cell) entry { return x.queues[c.queue()].entry(c.place()) }
 
@@ -704,7 +703,8 @@ func (c *Bytes) Advance(now int64) {
 	}
 }
 
-// Stats are the figures of a cache: counters since it was made, and bytes of now.
+// Stats are the figures of a cache: counters since it was made, and bytes of now. In a state, Restore
+// of package save restores the bytes, and not the counters.
 type Stats struct {
 	Hits, Misses, Evictions, Rejected uint64
 	Crowded                           uint64 // evictions for a cell: Options.Entry is too large

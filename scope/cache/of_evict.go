@@ -232,7 +232,7 @@ func (c *Of[K, V]) Clear() error {
 	c.words.ring = 0
 	if c.pinned+c.loading > 0 {
 		err := c.inUse()
-		err.knob = "which stay; Unpin them first"
+		err.knob = "they stay; Unpin them first"
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

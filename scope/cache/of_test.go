@@ -87,15 +87,24 @@ func TestAllPinned(t *testing.T) {
 		if arena_c.Checked {
 			require.ErrorContains(t, err, "2 pinned at github.com/upfront-mem/upfront/scope/cache_test.load ")
 		}
-		require.ErrorIs(t, c.Resize(2), scope.ErrFull)
+		err = c.Resize(2)
+		require.ErrorIs(t, err, scope.ErrFull)
+		require.ErrorContains(t, err, "1 in load; Unpin some, or Resize it to 3 or more")
 		return errLoad
 	})
 	require.Equal(t, errLoad, err)
 	require.NoError(t, c.Resize(2))
 	_, err = c.GetOrLoad(background, 3, nil2)
 	require.ErrorContains(t, err, "has 2 of 2 values of cache_test.chunk pinned, and 0 in load; Unpin some, or Resize it to more than 2, up to 3")
-	require.ErrorIs(t, c.Clear(), scope.ErrFull)
+	err = c.Clear()
+	require.ErrorIs(t, err, scope.ErrFull)
+	require.ErrorContains(t, err, "0 in load; they stay; Unpin them first")
 	require.Equal(t, 2, c.Len())
+	c.Unpin(load(t, c, 2))
+	pinAgain := c.Get(2)
+	if c.Unpin(pinAgain); arena_c.Checked {
+		require.ErrorContains(t, c.Clear(), "2 pinned at github.com/upfront-mem/upfront/scope/cache_test.load ", "the last pins were taken back")
+	}
 	c.Unpin(a)
 	c.Unpin(load(t, c, 3))
 	assert.Nil(t, c.Get(1))
