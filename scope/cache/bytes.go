@@ -306,8 +306,8 @@ func (c *Bytes) Advance(now int64) {
 	}
 }
 
-// Stats are the figures of a cache: counters since it was made, and bytes of now. In a state, Restore
-// of package save restores the bytes, and not the counters.
+// Stats are the figures of a cache: counters since it was made, and bytes of now. In a state,
+// Restore of package save restores the bytes, and not the counters.
 type Stats struct {
 	Hits, Misses, Evictions, Rejected uint64
 	Crowded                           uint64 // evictions for a cell: Options.Entry is too large

@@ -12,8 +12,8 @@ const (
 	main
 )
 
-// An entry begins with a word of sizes: the value's in the lower 32 bits, then the key's in 30, then
-// flags.
+// An entry begins with a word of sizes: the value's in the lower 32 bits, then the key's in 30,
+// then flags.
 const (
 	entryKey  = 32
 	entryDead = 1 << 62 // deleted, or set to a value of another size

@@ -2,9 +2,9 @@ package cache
 
 import "math/bits"
 
-// bucket is a line of the index: eight cells, and the memory of six keys that were evicted unread. A
-// cell is of an entry. Its number has the word of its tag in the lowest bit, and the place there
-// in the upper two.
+// bucket is a line of the index: eight cells, and the memory of six keys that were evicted unread.
+// A cell is of an entry. The lowest bit of its number is the word of its tag, and the upper two are
+// the place there.
 type bucket struct {
 	tags   [2]uint64     // 16 bits of a key's hash for each cell; 0 if the cell is empty
 	places [cells]uint32 // of the entries in their queues, in units of 8 bytes
