@@ -100,8 +100,8 @@ func Parse(place string, data []byte) (*File, *Value) {
 }
 
 // checkText finds faults of the JSON, and bytes that aren't UTF-8, which a string would silently
-// replace. json.Unmarshal reports the exact byte of a fault, including an early end and text after
-// the value.
+// replace. json.Unmarshal reports the exact byte of a fault, including text after the value. Before
+// an early end, Go 1.27 doesn't count an unfinished number.
 func (f *File) checkText() {
 	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} { // of UTF-8 and UTF-16
 		if bytes.HasPrefix(f.data, []byte(mark)) {
@@ -119,8 +119,11 @@ func (f *File) checkText() {
 	}
 	err := json.Unmarshal(f.data, new(json.RawMessage))
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok { // Offset counts the faulty byte
-		at := min(max(int(syntax.Offset)-1, 0), len(bytes.TrimRight(f.data, space)))
-		f.Fault(at, "", "%v", err)
+		at, end := max(int(syntax.Offset)-1, 0), len(bytes.TrimRight(f.data, space))
+		if strings.HasPrefix(err.Error(), "unexpected end") {
+			at = end
+		}
+		f.Fault(min(at, end), "", "%v", err)
 	}
 }
 

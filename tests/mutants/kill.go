@@ -116,6 +116,9 @@ func (r *runner) buildGo(k killer, dir, program string, files map[string]string)
 	args = append(args, k.flags...)
 	cmd := exec.Command("go", append(args, ".")...)
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(k.folder))
+	if k.later != "" {
+		cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+k.later)
+	}
 	return cmd, nil
 }
 
@@ -226,6 +229,9 @@ func (r *runner) test(k killer, program string) verdict {
 	}
 	if k.step != "" {
 		cmd.Env = append(cmd.Env, step.Variable+"="+k.step)
+	}
+	if k.later != "" {
+		cmd.Env = append(cmd.Env, "GOTOOLCHAIN="+k.later)
 	}
 	if k.folder != "" { // programs that the test builds have the mutant, too
 		flags := os.Getenv("GOFLAGS") + " -overlay=" + overlayIn(filepath.Dir(program))

@@ -32,11 +32,18 @@ type killer struct {
 	tests  []string // functions; of C if folder is empty
 	flags  []string // of go test, or of the C compiler
 	step   string   // UPFRONT_STEP
+	later  string   // GOTOOLCHAIN, for files that need a later Go
 	hangs  time.Duration
 }
 
 // build identifies a test binary: killers of one build share it in their control.
-func (k killer) build() string { return strings.Join(append([]string{k.folder}, k.flags...), " ") }
+func (k killer) build() string {
+	text := strings.Join(append([]string{k.folder}, k.flags...), " ")
+	if k.later != "" {
+		text += " by " + k.later
+	}
+	return text
+}
 
 // String returns the killer as a command line.
 func (k killer) String() string {
@@ -105,8 +112,9 @@ var (
 //   - fault: the commit that mended the fault, and a description. More such lines continue it.
 //   - test: the folder of a package and its test functions. One of them has to fail.
 //   - c: in place of test, functions of tests/c.
-//   - flags: of go test, or of the C compiler. It is optional, as the following two are.
+//   - flags: of go test, or of the C compiler. It is optional, as the following are.
 //   - step: UPFRONT_STEP of the killer, check or soak.
+//   - go: GOTOOLCHAIN of the killer, for a file that needs a later Go.
 //   - hangs: a duration after which a killer that still runs counts as failed. Without this key it
 //     proves nothing then.
 //
@@ -229,12 +237,14 @@ func (m *mutant) set(key, value string) (err error) {
 		if k.step = value; !slices.Contains([]string{"check", "soak"}, value) {
 			return fmt.Errorf("%q: want check or soak", value)
 		}
+	case "go":
+		k.later = value
 	case "hangs":
 		if k.hangs, err = time.ParseDuration(value); err == nil && k.hangs < time.Second {
 			err = fmt.Errorf("%s: want a second at least", value)
 		}
 	default:
-		return errors.New("want fault, test, c, flags, step, hangs, --- old or --- new")
+		return errors.New("want fault, test, c, flags, step, go, hangs, --- old or --- new")
 	}
 	return err
 }
