@@ -17,12 +17,14 @@ var ErrLarge = errors.New("cache: the key and value are too large")
 
 // Options are choices for a [Bytes]. The zero Options make a cache for one goroutine.
 type Options struct {
-	// Shards divides the cache, so that as many goroutines can use it at a time: a power of two up
-	// to 4096. Each shard has a lock. With 0 there is no lock, and one goroutine at a time uses the
-	// cache.
+	// Shards divides the cache into parts with a lock each: a power of two up to 4096. Any number
+	// of goroutines may use the cache then, in all its methods; with more shards they wait less
+	// often, and an entry may be less large ([Bytes.Most]). With 0 there is one shard without a
+	// lock, and one goroutine at a time uses the cache.
 	Shards int
-	// Entry is the mean size of a key and its value in bytes, for which the index has room; 0 means
-	// 256. With smaller entries the index is full before the bytes are.
+	// Entry is the mean size of a key and its value in bytes, for which the index has room, up to
+	// Most; 0 means 256. With smaller entries the index is full before the bytes are: at a quarter
+	// of the size, three quarters of the bytes stay unused. Stats.Crowded is then near to Evictions.
 	Entry int
 	// Seed determines the hashes. With 0 a seed is chosen at random, so that an attacker can't
 	// choose keys that collide; in a state (package budget/save) it stays 0, for equal bytes.
@@ -89,13 +91,15 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	if o.Shards < 0 || o.Shards > shardsMost || o.Shards&(o.Shards-1) != 0 {
 		panic(misuse("NewBytes with %d shards: pass 0, or a power of two up to %d", o.Shards, shardsMost))
 	}
-	if o.Entry < 0 {
-		panic(misuse("NewBytes with entries of %d bytes", o.Entry))
-	}
 	n := max(o.Shards, 1)
 	each := eachOf(size, n)
 	if each < leastShard {
-		panic(misuse("NewBytes of %d bytes in %d shards: a shard needs %d bytes", size, n, leastShard))
+		panic(misuse("NewBytes of %d bytes, %d for each shard (Options.Shards is %d): pass %d bytes or more", size, max(each, 0),
+			o.Shards, n*leastShard))
+	}
+	if most := each / mostShare; o.Entry < 0 || o.Entry > most {
+		panic(misuse("NewBytes with an Options.Entry of %d: pass 0 for %d, or up to the %d bytes that an entry may have", o.Entry,
+			entryDefault, most))
 	}
 	entry := o.Entry
 	if entry == 0 {
@@ -121,6 +125,9 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 // eachOf returns the bytes of each of n shards: whole lines.
 func eachOf(size, n int) int { return size / n &^ (arena_c.LineSize - 1) }
 
+// lines returns a number of bytes rounded up to whole lines.
+func lines(size int) int { return (size + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1) }
+
 // lay divides the bytes of a cache.
 func (c *Bytes) lay(all []byte, each, entry int) {
 	for i := range c.shards {
@@ -135,7 +142,7 @@ func (x *shard) lay(all []byte, entry int) {
 		p, all = unsafe.Pointer(unsafe.SliceData(all)), all[n:]
 		return p
 	}
-	x.words = (*words)(cut(int(unsafe.Sizeof(words{})+arena_c.LineSize-1) &^ (arena_c.LineSize - 1)))
+	x.words = (*words)(cut(lines(int(unsafe.Sizeof(words{})))))
 	entries := max(len(all)/(entry+header+int(unsafe.Sizeof(bucket{}))/cellsUsed), 1)
 	buckets := (entries + cellsUsed - 1) / cellsUsed
 	x.index = unsafe.Slice((*bucket)(cut(buckets*int(unsafe.Sizeof(bucket{})))), buckets)
@@ -185,9 +192,12 @@ func (c *Bytes) Get(dst, key []byte) ([]byte, bool) {
 }
 
 // View calls fn with the value of key, which is valid until fn returns. It returns false, and
-// doesn't call fn, if the cache has no such key. fn must not use the cache, nor report on its
-// region: the shard is locked.
+// doesn't call fn, if the cache has no such key, or its scope has closed. fn must not use the
+// cache, nor report on its region: the shard is locked.
 func (c *Bytes) View(key []byte, fn func(value []byte)) bool {
+	if fn == nil {
+		panic(misuse("View without a function"))
+	}
 	if !c.life.alive() {
 		return false
 	}
@@ -214,7 +224,8 @@ func (x *shard) read(found cell, e entry) bool {
 	return true
 }
 
-// Has reports whether the cache has the key. It counts as no read.
+// Has reports whether the cache has the key, and false after its scope has closed. It counts as no
+// read.
 func (c *Bytes) Has(key []byte) bool {
 	if !c.life.alive() {
 		return false
@@ -235,7 +246,7 @@ func (c *Bytes) Has(key []byte) bool {
 func (c *Bytes) Set(key, value []byte) error { return c.SetUntil(key, value, forever) }
 
 // SetUntil is Set for a value that ends at a time of the caller's clock: from [Bytes.Advance] of
-// that time on, the cache doesn't have the key.
+// that time on, the cache doesn't have the key. A time that isn't after now thus removes the key.
 func (c *Bytes) SetUntil(key, value []byte, until int64) error {
 	if !c.life.alive() {
 		panic(closed{c.life, "Set in a cache.Bytes"})
@@ -258,11 +269,17 @@ func (c *Bytes) SetUntil(key, value []byte, until int64) error {
 }
 
 func (c *Bytes) large(key, value, need int) error {
-	return fmt.Errorf("%w: a key of %d bytes and a value of %d take %d with the header, and one takes at most %d, the "+
-		"%dnd part of a shard; use fewer shards or a larger cache", ErrLarge, key, value, need, c.most, mostShare)
+	n := len(c.shards)
+	or := ""
+	if n > 1 {
+		or = ", or fewer shards"
+	}
+	return fmt.Errorf("%w: a key of %d bytes and a value of %d take %d with the header, and one takes at most %d, a %dnd of a "+
+		"shard (there are %d); pass NewBytes %d bytes or more%s", ErrLarge, key, value, need, c.most, mostShare, n, n*lines(need*mostShare), or)
 }
 
-// Delete removes key and returns true, or false if the cache has no such key.
+// Delete removes key and returns true, or false if the cache has no such key, or its scope has
+// closed.
 func (c *Bytes) Delete(key []byte) bool {
 	if !c.life.alive() {
 		return false
@@ -296,12 +313,15 @@ func (c *Bytes) Clear() {
 }
 
 // Advance sets the clock of the times passed to [Bytes.SetUntil]; the unit is the caller's. It
-// starts at 0.
+// starts at 0 and doesn't go back: an earlier time changes nothing.
 func (c *Bytes) Advance(now int64) {
+	if !c.life.alive() {
+		return
+	}
 	for i := range c.shards {
 		x := &c.shards[i]
 		c.lock(x)
-		x.now = now
+		x.now = max(x.now, now)
 		c.done(x)
 	}
 }
@@ -310,7 +330,7 @@ func (c *Bytes) Advance(now int64) {
 // Restore of package save restores the bytes, and not the counters.
 type Stats struct {
 	Hits, Misses, Evictions, Rejected uint64
-	Crowded                           uint64 // evictions for a cell: Options.Entry is too large
+	Crowded                           uint64 // evictions for room in the index (Options.Entry)
 	Looked                            uint64 // entries that evictions looked at
 	Entries                           uint64
 	KeyBytes, ValueBytes              uint64

@@ -183,11 +183,11 @@ func zipf(n int, s float64) func() int {
 func TestBytesRefuses(t *testing.T) {
 	inScope(t, 1<<20, func(s scope.Scope) {
 		for text, make := range map[string]func(){
-			"NewBytes with 3 shards: pass 0, or a power of two up to 4096": func() { cache.NewBytes(s, 1<<20, cache.Options{Shards: 3}) },
-			"NewBytes with 8192 shards":                                    func() { cache.NewBytes(s, 1<<30, cache.Options{Shards: 8192}) },
-			"NewBytes with entries of -1 bytes":                            func() { cache.NewBytes(s, 1<<20, cache.Options{Entry: -1}) },
-			"NewBytes of 8191 bytes in 2 shards: a shard needs 4096 bytes": func() { cache.NewBytes(s, 8191, cache.Options{Shards: 2}) },
-			"NewBytes of -1 bytes in 1 shards":                             func() { cache.NewBytes(s, -1, cache.Options{}) },
+			"NewBytes with 3 shards: pass 0, or a power of two up to 4096":                   func() { cache.NewBytes(s, 1<<20, cache.Options{Shards: 3}) },
+			"NewBytes with 8192 shards":                                                      func() { cache.NewBytes(s, 1<<30, cache.Options{Shards: 8192}) },
+			"NewBytes with an Options.Entry of -1: pass 0 for 256, or up to the 32768 bytes": func() { cache.NewBytes(s, 1<<20, cache.Options{Entry: -1}) },
+			"8191 bytes, 4032 for each shard (Options.Shards is 2): pass 8192 bytes or more": func() { cache.NewBytes(s, 8191, cache.Options{Shards: 2}) },
+			"NewBytes of -1 bytes": func() { cache.NewBytes(s, -1, cache.Options{}) },
 		} {
 			requirePanic(t, text, make)
 		}
@@ -198,7 +198,14 @@ func TestBytesRefuses(t *testing.T) {
 		err := c.Set([]byte("key"), make([]byte, 2048-8-2))
 		require.ErrorIs(t, err, cache.ErrLarge)
 		require.EqualError(t, err, "cache: the key and value are too large: a key of 3 bytes and a value of 2038 take 2049 with the header, and one "+
-			"takes at most 2048, the 32nd part of a shard; use fewer shards or a larger cache")
+			"takes at most 2048, a 32nd of a shard (there are 1); pass NewBytes 65600 bytes or more")
+		larger := cache.NewBytes(inner, 65600, cache.Options{})
+		require.NoError(t, larger.Set([]byte("key"), make([]byte, 2048-8-2)))
+		require.NoError(t, larger.SetUntil([]byte("ends"), nil, 5))
+		larger.Advance(7)
+		larger.Advance(4)
+		require.False(t, larger.Has([]byte("ends")), "the clock doesn't go back")
+		requirePanic(t, "View without a function", func() { larger.View(nil, nil) })
 		value, ok := c.Get(nil, []byte("key"))
 		require.True(t, ok)
 		require.Len(t, value, 2048-8-3)
@@ -211,8 +218,12 @@ func TestBytesRefuses(t *testing.T) {
 		require.NoError(t, inner.Close())
 		_, ok = c.Get(nil, []byte("key"))
 		require.False(t, ok)
-		require.False(t, c.Has([]byte("key")) || c.Delete([]byte("key")) || c.View([]byte("key"), nil))
+		require.False(t, c.Has([]byte("key")) || c.Delete([]byte("key")) || c.View([]byte("key"), func([]byte) {}))
 		require.Zero(t, c.Stats())
+		all := s.Bytes(128 << 10)
+		c.Advance(1)
+		larger.Advance(1)
+		require.Equal(t, make([]byte, 128<<10), all, "the bytes have another owner")
 		requirePanic(t, `scope: BUG: Set in a cache.Bytes in a closed scope of region level`, func() { c.Set([]byte("key"), nil) })
 	})
 }
@@ -336,7 +347,7 @@ func TestBytesResize(t *testing.T) {
 		set(30_000, 50_000)
 		require.NoError(t, c.Walk())
 		require.InDelta(t, full, c.Len(), float64(full)/50)
-		requirePanic(t, "Resize of a cache.Bytes to 4194305 bytes: it was made with 4194304, and needs ", func() { c.Resize(4<<20 + 1) })
+		requirePanic(t, "Resize of a cache.Bytes to 4194305 bytes: from ", func() { c.Resize(4<<20 + 1) })
 		requirePanic(t, "Resize of a cache.Bytes to 400000 bytes", func() { c.Resize(400_000) })
 	})
 }

@@ -11,7 +11,7 @@ import (
 // Resize sets the size of the cache, at most the one passed to NewBytes: it evicts the least wanted
 // entries until the others fit. The index keeps its bytes. [Bytes.Trim] returns the pages that a
 // smaller cache leaves. Resize panics if the size is out of range: a shard needs at least its index
-// and three of the largest entries. Cost: O(entries), and a copy of them.
+// and three of the largest entries. It panics after the scope has closed. Cost: O(entries), and a copy of them.
 func (c *Bytes) Resize(size int) {
 	if !c.life.alive() {
 		panic(closed{c.life, "Resize of a cache.Bytes"})
@@ -19,9 +19,9 @@ func (c *Bytes) Resize(size int) {
 	n := len(c.shards)
 	x := &c.shards[0]
 	planned := cap(x.queues[small].bytes) + cap(x.queues[main].bytes)
-	least := (eachOf(c.planned, n) - planned + 3*c.most + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1) * n
+	least := lines(eachOf(c.planned, n)-planned+3*c.most) * n
 	if size < least || size > c.planned {
-		panic(misuse("Resize of a cache.Bytes to %d bytes: it was made with %d, and needs %d at least", size, c.planned, least))
+		panic(misuse("Resize of a cache.Bytes to %d bytes: from %d to the %d that it was made with", size, least, c.planned))
 	}
 	entries := planned - eachOf(c.planned, n) + eachOf(size, n)
 	for i := range c.shards {

@@ -112,7 +112,7 @@ func TestPlay(t *testing.T) {
 	require.NoError(t, play(name, true, &out))
 	page, err := os.ReadFile("../../scope/cache/README.md")
 	require.NoError(t, err)
-	line := regexp.MustCompile(`world: cache in .*`).FindString(out.String())
+	line := regexp.MustCompile(`world: cache of .*`).FindString(out.String())
 	require.NotEmpty(t, line, out.String())
 	assert.Contains(t, string(page), "    "+line+"\n")
 	require.NoError(t, play(name, true, io.Discard), "and goes on")
