@@ -24,7 +24,8 @@ type Options struct {
 	Shards int
 	// Entry is the mean size of a key and its value in bytes, for which the index has room, up to
 	// Most; 0 means 256. With smaller entries the index is full before the bytes are: at a quarter
-	// of the size, three quarters of the bytes stay unused. Stats.Crowded is then near to Evictions.
+	// of the size, three quarters of the bytes stay unused. Stats.Crowded is then near to
+	// Evictions.
 	Entry int
 	// Seed determines the hashes. With 0 a seed is chosen at random, so that an attacker can't
 	// choose keys that collide; in a state (package budget/save) it stays 0, for equal bytes.

@@ -90,9 +90,10 @@ const ofMost = 1 << 27
 
 // New returns an empty cache of n values in s, n from 1 to 2^27. It takes all bytes now: the
 // values, and for each of them four keys, 25 bytes, and 45 to 67 bytes of index, for all of them up
-// to 200 bytes more. It also takes one of the planned pool headers (limits.pools). A full scope unwinds. New panics if s isn't the
-// topmost scope, n is out of range, a V has no bytes, or K holds an arena.String or arena.Slice,
-// which compare by offset. Cost: O(n), and Go allocations for the Of.
+// to 200 bytes more. It also takes one of the planned pool headers (limits.pools). A full scope
+// unwinds. New panics if s isn't the topmost scope, n is out of range, a V has no bytes, or K holds
+// an arena.String or arena.Slice, which compare by offset. Cost: O(n), and Go allocations for the
+// Of.
 func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) *Of[K, V] {
 	check[K, V](n, keys == scope.Maker[K]{} || values == scope.Maker[V]{})
 	c := &Of[K, V]{}
@@ -103,9 +104,10 @@ func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.M
 
 // NewObjects is [New] for values with a finalizer. The finalizer runs exactly once for each value
 // that Add returned or a loader completed: when the value is evicted or deleted, on the goroutine
-// that needs its place, or else when s closes, also if it is pinned. It must not use the cache. Its error, or panic, goes to the caller of the
-// method that evicted the value; the bytes are free in any case. A value that isn't loaded in full
-// is freed without its finalizer. A state of package save refuses objects.
+// that needs its place, or else when s closes, also if it is pinned. It must not use the cache. Its
+// error, or panic, goes to the caller of the method that evicted the value; the bytes are free in
+// any case. A value that isn't loaded in full is freed without its finalizer. A state of package
+// save refuses objects.
 func NewObjects[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.ObjectMaker[V], n int) *Of[K, V] {
 	check[K, V](n, keys == scope.Maker[K]{})
 	if scope.Watching(s) != nil {
@@ -357,8 +359,8 @@ type InUseError struct {
 	Type                 string // of the values
 	N, Limit             int    // the most values: as made, and of Resize
 	Pinned, Loading      int    // values that are pinned, and in load
-	// Lines are, in checked builds, the calls that pinned each value first since it was last without
-	// a pin, with the number of values for each.
+	// Lines are, in checked builds, the calls that pinned each value first since it was last
+	// without a pin, with the number of values for each.
 	Lines     []string
 	OnPurpose bool // in checked builds: budgettest.FailEach refused the request
 

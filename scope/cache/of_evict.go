@@ -205,8 +205,8 @@ func (c *Of[K, V]) Delete(k K) error {
 }
 
 // Clear evicts all values that aren't pinned, and forgets the remembered keys. It returns the
-// errors of finalizers, up to 16, and an [InUseError] if a value is pinned or in load; nil after the
-// scope closed. Cost: O(n).
+// errors of finalizers, up to 16, and an [InUseError] if a value is pinned or in load; nil after
+// the scope closed. Cost: O(n).
 func (c *Of[K, V]) Clear() error {
 	var errs []error
 	for i := range c.n {

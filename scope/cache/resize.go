@@ -11,7 +11,8 @@ import (
 // Resize sets the size of the cache, at most the one passed to NewBytes: it evicts the least wanted
 // entries until the others fit. The index keeps its bytes. [Bytes.Trim] returns the pages that a
 // smaller cache leaves. Resize panics if the size is out of range: a shard needs at least its index
-// and three of the largest entries. It panics after the scope has closed. Cost: O(entries), and a copy of them.
+// and three of the largest entries. It panics after the scope has closed. Cost: O(entries), and a
+// copy of them.
 func (c *Bytes) Resize(size int) {
 	if !c.life.alive() {
 		panic(closed{c.life, "Resize of a cache.Bytes"})
