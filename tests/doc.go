@@ -13,6 +13,7 @@
 //   - misuse and race are programs with a fault each, and controls without it.
 //   - c tests the core without Go; malloc runs programs in C over package arena/with/malloc.
 //   - clients tests each module that puts another library into a budget.
+//   - sidecar is a fake of Agones' SDK server.
 //   - others runs programs that use libraries of other people, in a budget and on the Go heap.
 //   - bench counts and measures; page is a browser; fleet is Kubernetes' scheduler.
 //   - strangers has programs written by the docs alone, and careful twins in Go.

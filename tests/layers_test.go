@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"budget/record":         {"arena_c", "budget", "scope", "platform/jsonfile"},
 	"budget/view":           {"arena", "budget", "scope", "platform/jsonfile"},
 	"budget/view/live":      {"budget", "budget/view"},
+	"budget/with/agones":    {"budget"},
 }
 
 // libraries has the packages that may import a library outside of the standard one.
