@@ -36,6 +36,7 @@ func botsCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	if code, ok := parseFlags(f, args, o.Check); !ok {
 		return code
 	}
+	o.Playing = func() { fmt.Fprintf(stderr, "frogpond: %d bots play\n", o.Count) }
 	debug.SetGCPercent(400) // the live heap doesn't grow, so collect less often
 	result, err := bots.Run(ctx, o)
 	if err == nil {

@@ -67,17 +67,28 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// start starts the program, and kills it at the end of the test if it still runs.
+// start starts the program, and kills it at the end of the test if it still runs. Arguments such as
+// NAME=value are variables of its environment.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	return startInto(t, nil, nil, args...)
 }
 
+// variable matches an argument of start that is a variable of the environment.
+var variable = regexp.MustCompile(`^[A-Z_]+=`)
+
 // startInto is start with other files for stdout and stderr, where they aren't nil.
 func startInto(t *testing.T, stdout, stderr *os.File, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
+	p := &process{t: t, cmd: exec.Command(os.Args[0]), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), asProgram+"=1")
+	for _, arg := range args {
+		if variable.MatchString(arg) {
+			p.cmd.Env = append(p.cmd.Env, arg)
+		} else {
+			p.cmd.Args = append(p.cmd.Args, arg)
+		}
+	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if stdout != nil {
 		p.cmd.Stdout = stdout
@@ -191,13 +202,13 @@ func (s *serving) inside(n int) {
 	s.t.Helper()
 	url := regexp.MustCompile(`http://[^/]+`).FindString(s.stderr.String())
 	s.until(strconv.Itoa(n)+" players", func() bool {
-		answer, err := http.Get(url + "/gameserver")
+		answer, err := http.Get(url + "/readyz")
 		if err != nil {
 			return false // a busy machine may be too slow for the server's timeout
 		}
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
-		return err == nil && strings.Contains(string(text), `"players":{"count":`+strconv.Itoa(n)+`,`)
+		return err == nil && strings.HasPrefix(string(text), "ok: "+strconv.Itoa(n)+" of ")
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/with/agones"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/serve"
 )
@@ -32,9 +33,27 @@ func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	asJSON := f.Bool("json", false, "print one JSON object at the end, and nothing else on stdout")
 	report := f.String("report", "",
 		"write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan from it")
+	tellsAgones := f.Bool("agones", os.Getenv(agones.PortVariable) != "", "tell Agones' sidecar on this machine, at the port in "+
+		agones.PortVariable+" or 9358; on if the variable is set")
+	tests := f.Bool("selftest", false, "with -agones: make each call to the sidecar once, without a server, and exit")
 	serveFlags(f, o)
-	if code, ok := parseFlags(f, args, func() error { return checkServe(o) }); !ok {
+	if code, ok := parseFlags(f, args, func() (err error) {
+		if *tests && !*tellsAgones {
+			return errors.New("-selftest tests the calls of -agones, which is off")
+		}
+		if *tellsAgones {
+			o.Agones, err = agones.FromEnv()
+		}
+		return errors.Join(err, checkServe(o))
+	}); !ok {
 		return code
+	}
+	if *tests {
+		if err := selfTest(ctx, o.Agones, int64(o.Rooms)); err != nil {
+			fmt.Fprintln(stderr, "frogpond: -selftest:", err)
+			return 1
+		}
+		return 0
 	}
 	o.Snapshots = o.Rollback + 1
 	if len(o.WADs) == 0 {
@@ -85,8 +104,7 @@ func serveFlags(f *flag.FlagSet, o *serve.Options) {
 	f.StringVar(&o.Saves, "saves", "", "save the rooms in a `folder`, and go on from there at the start")
 	f.DurationVar(&o.SaveEvery, "save-every", 10*time.Second, "time between the saves of a room")
 	f.StringVar(&o.Scores, "scores", "", "append the players' scores to a `file`: frogpond scores shows them")
-	f.StringVar(&o.Health, "health", "", "answer on http://`address` whether the server is well, in the shape "+
-		"of Agones' REST SDK; for this machine alone")
+	f.StringVar(&o.Health, "health", "", "answer probes on http://`address`: GET /healthz and /readyz")
 	f.StringVar(&o.HTTP, "http", "", "show the memory and the rooms to browsers on http://`address`, this machine's: "+
 		"127.0.0.1:0 takes any port that is free")
 	f.BoolVar(&o.HTTPPublic, "http-public", false, "-http may be an address that others reach: anyone there sees all; "+

@@ -41,8 +41,14 @@ func newBot(o *Options, i int, write func(packet []byte), now func() time.Durati
 // returns the bot's counts.
 func behave(ctx context.Context, o *Options, s *socket, i int, start time.Time) Result {
 	b := newBot(o, i, s.send, func() time.Duration { return time.Since(start) })
+	plays := false
 	for ctx.Err() == nil && b.result.Closing == 0 && (o.States == 0 || b.client.States < o.States) {
 		due := b.step(b.now())
+		if !plays && b.client.States > 0 {
+			if plays = true; o.still.Add(-1) == 0 && o.Playing != nil {
+				o.Playing()
+			}
+		}
 		if due < b.next { // a packet to send is due; packets are read at the tick
 			time.Sleep(due - b.now())
 			continue

@@ -15,6 +15,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/client"
@@ -43,8 +44,10 @@ type Options struct {
 	Hostile []string      // kinds of attacks; empty: the bots behave
 	Rate    int           // packets a second of an attacker
 	Remote  bool          // allow a server on another machine
+	Playing func()        // called once each bot that behaves has seen a state; may be nil
 
-	to *net.UDPAddr
+	to    *net.UDPAddr
+	still *atomic.Int32 // bots that have seen no state yet
 }
 
 // Check returns an error if an option is out of bounds, and resolves the address.
@@ -109,6 +112,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	ctx, stop := context.WithTimeout(ctx, o.For)
 	defer stop()
+	o.still = &atomic.Int32{}
+	o.still.Store(int32(o.Count))
 	results := make([]Result, o.Count)
 	var group sync.WaitGroup
 	run, start := behave, time.Now()

@@ -2,149 +2,134 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/upfront-mem/upfront/budget/with/agones"
 )
 
-// listenHealth opens the port of -health, or returns nil without the option. It runs before the
-// rooms are built, so that a server whose port is in use has nothing to release.
-func (s *Server) listenHealth() (net.Listener, error) {
+// pulse is the server's state for probes and Agones, which read it on their own goroutines. The
+// goroutine that waits for the signal takes it, at most every nap, so ticks do nothing for it.
+type pulse struct {
+	beat    clock // the oldest of the workers' last ticks
+	players atomic.Uint32
+	rooms   atomic.Int64 // rooms with players
+}
+
+func (s *Server) takePulse() {
+	beat := s.workers[0].alive.Load()
+	for _, w := range s.workers[1:] {
+		beat = min(beat, w.alive.Load())
+	}
+	rooms, players := 0, uint32(0)
+	for i := range s.rooms {
+		inside := uint32(0)
+		for k := range s.net.roomSessions(i)[:s.o.Players] {
+			inside += s.net.roomSessions(i)[k].taken.Load()
+		}
+		if players += inside; inside > 0 {
+			rooms++
+		}
+	}
+	s.pulse.players.Store(players)
+	s.pulse.rooms.Store(int64(rooms))
+	s.pulse.beat.Store(beat)
+}
+
+// serveHealth answers probes at the address of -health, if there is one: /healthz is 200 while the
+// server is well, and /readyz while it also takes players. Probes allocate on the Go heap, but
+// outside of ticks.
+func (s *Server) serveHealth() (stop func() error, err error) {
 	if s.o.Health == "" {
-		return nil, nil
+		return func() error { return nil }, nil
 	}
 	listener, err := net.Listen("tcp", s.o.Health)
 	if err != nil {
 		return nil, fmt.Errorf("-health: %w", err)
 	}
-	if a := listener.Addr().(*net.TCPAddr); !a.IP.IsLoopback() {
-		return nil, errors.Join(fmt.Errorf("-health %s: health is for this machine alone; use 127.0.0.1:PORT", s.o.Health),
-			listener.Close())
+	fmt.Fprintf(s.o.Say, "frogpond: health on http://%s/healthz, /readyz\n", listener.Addr())
+	mux := http.NewServeMux()
+	answer := func(path string, look func() (unwell, well string)) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			unwell, well := look()
+			if unwell != "" {
+				http.Error(w, unwell, http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprintln(w, well)
+		})
 	}
-	return listener, nil
-}
-
-// serveHealth answers requests for the server's health, in the format of Agones' REST SDK. stop
-// ends it and closes the listener. It allocates on the Go heap, but outside of ticks.
-func (s *Server) serveHealth(listener net.Listener) (stop func()) {
-	if listener == nil {
-		return func() {}
-	}
-	at := listener.Addr().(*net.TCPAddr)
-	fmt.Fprintf(s.o.Say, "frogpond: health on http://%s/health, /ready, /gameserver\n", at)
-	server := &http.Server{Handler: onlyTo(at, s.healthHandler()), ReadHeaderTimeout: time.Second,
-		ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 4096}
+	answer("/healthz", func() (unwell, well string) { return s.unwell(), "ok" })
+	answer("/readyz", func() (unwell, well string) {
+		if unwell = s.unwell(); unwell == "" {
+			unwell = s.unready()
+		}
+		return unwell, fmt.Sprintf("ok: %d of %d players, %d of %d rooms", s.pulse.players.Load(), s.o.Rooms*s.o.Players,
+			s.pulse.rooms.Load(), s.o.Rooms)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second, ReadTimeout: 5 * time.Second,
+		WriteTimeout: 5 * time.Second, MaxHeaderBytes: 4096}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = server.Serve(listener)
 	}()
-	return func() {
+	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = errors.Join(server.Shutdown(ctx), server.Close())
+		_ = server.Shutdown(ctx) // an answer in flight may be cut off
+		err := server.Close()
 		<-ended
-	}
+		return err
+	}, nil
 }
 
-// onlyTo refuses requests whose Host isn't the address, or localhost, with its port. That stops DNS
-// rebinding: a browser that a foreign name leads here sends that name as the Host.
-func onlyTo(at *net.TCPAddr, h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, port, err := net.SplitHostPort(r.Host)
-		if err != nil { // without a port, HTTP's default
-			host, port = strings.Trim(r.Host, "[]"), "80"
-		}
-		ip := net.ParseIP(host)
-		if port != strconv.Itoa(at.Port) || !at.IP.Equal(ip) && !strings.EqualFold(host, "localhost") {
-			http.Error(w, fmt.Sprintf("this server is %s: ask it by its address, or as localhost:%d", at, at.Port),
-				http.StatusForbidden)
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
+// unwell returns why the server isn't well, or "". While it loads and saves, no worker ticks.
+func (s *Server) unwell() string {
+	if failure := s.failure.Load(); failure != nil {
+		return (*failure).Error()
+	}
+	if late := s.now() - s.pulse.beat.Load(); s.serving.Load() && late > time.Second {
+		return fmt.Sprintf("a worker's last tick began %v ago", late.Round(time.Millisecond))
+	}
+	return ""
 }
 
-func (s *Server) healthHandler() http.Handler {
-	mux := http.NewServeMux()
-	answer := func(well func() bool) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			if !well() {
-				w.WriteHeader(http.StatusServiceUnavailable)
-			}
-			fmt.Fprintln(w, "{}")
-		}
-	}
-	mux.HandleFunc("/health", answer(s.healthy))
-	mux.HandleFunc("/ready", answer(func() bool { return s.healthy() && !s.closing.Load() }))
-	mux.HandleFunc("GET /gameserver", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(s.gameServer())
-	})
-	return mux
-}
-
-// healthy reports whether each worker's last tick began within a second and the server hasn't
-// failed.
-func (s *Server) healthy() bool {
-	for _, w := range s.workers {
-		if s.now()-w.alive.Load() > time.Second {
-			return false
-		}
-	}
-	return s.failure.Load() == nil
-}
-
-// gameServer returns the server in Agones' format, with counters of players and rooms.
-func (s *Server) gameServer() any {
-	type counter struct {
-		Count    int `json:"count"`
-		Capacity int `json:"capacity"`
-	}
-	type port struct {
-		Name string `json:"name"`
-		Port int    `json:"port"`
-	}
-	state := "Ready"
-	rooms := 0
-	for i := range s.rooms {
-		sessions := s.net.roomSessions(i)
-		for k := range sessions[:s.o.Players] {
-			if sessions[k].taken.Load() != 0 {
-				rooms++
-				state = "Allocated"
-				break
-			}
-		}
-	}
+// unready returns why the server takes no players, or "".
+func (s *Server) unready() string {
 	switch {
 	case s.closing.Load():
-		state = "Shutdown"
-	case !s.healthy():
-		state = "Unhealthy"
+		return "draining"
+	case !s.serving.Load():
+		return "loading"
 	}
-	address := s.socket.Addr().(*net.UDPAddr)
-	var g struct {
-		Meta struct {
-			Name string `json:"name"`
-		} `json:"object_meta"`
-		Status struct {
-			State    string             `json:"state"`
-			Address  string             `json:"address"`
-			Ports    []port             `json:"ports"`
-			Counters map[string]counter `json:"counters"`
-		} `json:"status"`
+	return ""
+}
+
+// goodbye is the time that Agones' sidecar has to accept the end of the server.
+const goodbye = 5 * time.Second
+
+// joinAgones starts the link to Agones' sidecar, if the options have one: rooms with players are
+// its counter.
+func (s *Server) joinAgones() (err error) {
+	if s.o.Agones == nil || s.link != nil {
+		return nil
 	}
-	g.Meta.Name = s.b.Plan().Name
-	g.Status.State, g.Status.Address = state, address.IP.String()
-	g.Status.Ports = []port{{"default", address.Port}}
-	g.Status.Counters = map[string]counter{
-		"players": {int(s.players()), len(s.rooms) * s.o.Players}, "rooms": {rooms, len(s.rooms)}}
-	return g
+	s.link, err = s.o.Agones.Link(s.b, "level", agones.Options{Capacity: s.o.Rooms, Log: s.say,
+		InUse: func() int { return int(s.pulse.rooms.Load()) },
+		Ticks: func() uint64 { return uint64(s.pulse.beat.Load()) }})
+	return err
+}
+
+// leaveAgones asks Agones to remove the server. If the sidecar is gone, it prints the error.
+func (s *Server) leaveAgones() {
+	if s.link == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	defer cancel()
+	s.say(s.link.Shutdown(ctx))
 }

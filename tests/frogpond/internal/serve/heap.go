@@ -97,9 +97,13 @@ func programFrames(stack []uintptr) (list []string) {
 	return list
 }
 
-// ofPage reports whether a stack serves a page or a health probe. A stack that fills its record
-// does, because no stack of a tick is so deep.
+// ofPage reports whether a stack serves a page or a probe, or calls Agones' sidecar. A stack that
+// fills its record does, because no stack of a tick is so deep.
 func ofPage(stack [32]uintptr, frames []string) bool {
-	return stack[len(stack)-1] != 0 ||
-		slices.ContainsFunc(frames, func(f string) bool { return strings.HasPrefix(f, "net/http.") })
+	return stack[len(stack)-1] != 0 || slices.ContainsFunc(frames, func(f string) bool {
+		return slices.ContainsFunc(ofPages, func(prefix string) bool { return strings.HasPrefix(f, prefix) })
+	})
 }
+
+// ofPages are prefixes of functions. A resolver looks a name up in a goroutine of its own.
+var ofPages = []string{"net/http.", "github.com/upfront-mem/upfront/budget/with/agones.", "net.(*Resolver).", "net.(*sysDialer)."}

@@ -45,7 +45,7 @@ type Result struct {
 
 	// Objects whose stack has a frame outside of the runtime.
 	GoAllocs        uint64   `json:"go_allocs"`
-	GoAllocsPage    uint64   `json:"go_allocs_page"`    // of these, by pages and health probes
+	GoAllocsPage    uint64   `json:"go_allocs_page"`    // by pages, probes, Agones' client
 	GoAllocsRuntime uint64   `json:"go_allocs_runtime"` // all others
 	AllocatedBy     []string `json:"allocated_by,omitempty"`
 	Collections     uint32   `json:"collections"`
@@ -198,7 +198,7 @@ func (r *Result) Tell(w io.Writer) {
 		fmt.Fprintln(w, " ", by)
 	}
 	if r.GoAllocsPage > 0 {
-		fmt.Fprintf(w, "%d Go allocations by pages and probes\n", r.GoAllocsPage)
+		fmt.Fprintf(w, "%d Go allocations by pages, probes and Agones' client\n", r.GoAllocsPage)
 	}
 	if r.Faults+r.Unloaded+r.Lost+r.Unrecorded > 0 {
 		fmt.Fprintf(w, "%d rooms unwound, %d maps not loaded, %d writes refused, %d records cut short\n", r.Faults,

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/with/agones"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
@@ -65,15 +66,16 @@ type Options struct {
 	Timeout    time.Duration // time without a packet that ends a session
 	Drain      time.Duration
 	SaveEvery  time.Duration
-	Inputs     string // folder for records
-	Saves      string // folder
-	Scores     string // file
-	Health     string // address
-	HTTP       string // address, of the page
-	HTTPPublic bool   // machines other than this one may reach the page
-	HTTPEach   int    // connections of an address to the page; 0: the default of package live
-	Timeline   string // file for the timeline, which the caller writes from the result
-	Flight     string // folder for traces
+	Inputs     string         // folder for records
+	Saves      string         // folder
+	Scores     string         // file
+	Health     string         // address, of probes
+	Agones     *agones.Client // of the sidecar; nil without
+	HTTP       string         // address, of the page
+	HTTPPublic bool           // machines other than this one may reach the page
+	HTTPEach   int            // connections of an address to the page; 0: package live's
+	Timeline   string         // file for the timeline, which the caller writes from the result
+	Flight     string         // folder for traces
 	Plant      Plant
 
 	Reload <-chan os.Signal            // requests another plan
@@ -110,6 +112,8 @@ type Server struct {
 	stopping atomic.Bool  // the goroutines must end
 	until    atomic.Int64 // the end of the drain, in nanoseconds since the server began
 	failure  atomic.Pointer[error]
+	pulse    pulse
+	link     *agones.Link // nil without a sidecar, or before play
 
 	faults, unloaded, unrecorded atomic.Uint64
 	dropped                      uint64 // datagrams that found the system's buffer full
@@ -132,6 +136,7 @@ func Run(ctx context.Context, o *Options) (*Result, error) {
 	}
 	s := &Server{o: o, b: b, began: time.Now(), mapTicks: uint32(o.MapTime.Seconds() * ticksPerSecond)}
 	result, err := s.run(ctx)
+	s.leaveAgones()
 	s.flight.close()
 	err = errors.Join(err, s.closeFiles(), b.Close())
 	if result != nil {
@@ -186,6 +191,11 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stopWeb()) }()
+	stopHealth, err := s.serveHealth()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stopHealth()) }()
 	result = newResult(s)
 	for again := true; again && err == nil; {
 		again, err = s.serve(ctx, result)
@@ -199,13 +209,6 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 // serve serves with one plan: it builds the rooms, plays until the signal or another plan, and ends
 // them. again reports whether another plan follows.
 func (s *Server) serve(ctx context.Context, result *Result) (again bool, err error) {
-	health, err := s.listenHealth()
-	if err != nil {
-		return false, err
-	}
-	if health != nil {
-		defer health.Close()
-	}
 	whole := context.WithoutCancel(ctx) // a signal doesn't cancel loads and releases
 	if err = s.build(whole); err != nil && result.Plans > 0 {
 		s.say(fmt.Errorf("another plan: %w; the old one stays", err))
@@ -216,13 +219,15 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 	if err != nil {
 		return false, err
 	}
-	stopHealth := s.serveHealth(health)
-	defer stopHealth()
 	if err := s.b.Seal(); err != nil {
 		return false, errors.Join(err, s.release())
 	}
 	s.start()
+	if err := s.joinAgones(); err != nil {
+		s.broken(err)
+	}
 	result.listen()
+	s.takePulse()
 	s.serving.Store(true)
 	again = s.wait(ctx)
 	result.signal()
@@ -236,7 +241,6 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 		return false, errors.Join(*failure, err)
 	}
 	if again && err == nil {
-		stopHealth() // health reads the rooms
 		err = s.reconfigure(whole)
 	}
 	return again, err
@@ -316,6 +320,9 @@ func (s *Server) start() {
 	}
 	time.Sleep(4 * nap)
 	now := s.now()
+	for _, w := range s.workers {
+		w.alive.Store(now)
+	}
 	for i, r := range s.rooms { // spread over the time of a tick
 		r.due = now + tickTime*time.Duration(i)/time.Duration(len(s.rooms))
 	}
@@ -338,6 +345,7 @@ func (s *Server) wait(ctx context.Context) (again bool) {
 			}
 			s.closing.Store(false)
 		}
+		s.takePulse()
 		time.Sleep(nap)
 	}
 	return false
@@ -348,13 +356,18 @@ func (s *Server) drain() {
 	until := s.now() + s.o.Drain
 	s.until.Store(int64(until))
 	s.closing.Store(true)
+	if s.link != nil {
+		s.link.Drain()
+	}
 	for s.now() < until && s.players() > 0 && s.failure.Load() == nil {
+		s.takePulse()
 		time.Sleep(nap)
 	}
 }
 
 func (s *Server) stop() {
 	s.stopping.Store(true)
+	s.serving.Store(false)
 	err := s.socket.Interrupt()
 	s.running.Wait()
 	s.dropped = s.socket.Dropped()
