@@ -26,7 +26,9 @@ memory limit is a sum: the plan's resident memory at most, the Go runtime's shar
 kernel's tables and buffers. On nodes with pages of 64 KiB (--pages) more of the plan is
 resident. Requests equal limits, for memory and CPU. The slots of a region are a counter
 of rooms. The program must open the plan in FILE unchanged; Open sets the Go runtime's
-limit.
+limit. In the Fleet it calls the SDK of Agones; in the Deployment it answers probes.
+Both wait for the program's start: 5 seconds, and one for each 256 MiB that Open makes
+present.
 
 ` + exitCodes,
 		Example: `  upfront plan fleet serve.json --replicas 40 --reserve 48MiB --cpu 2 --spare 2
@@ -49,6 +51,7 @@ limit.
 	c.Flags().StringVar(&f.image, "image", "", "image with the program and its plan (default registry.example/NAME:latest)")
 	c.Flags().IntVar(&f.replicas, "replicas", 1, "number of servers")
 	c.Flags().IntVar(&f.port, "port", 35035, "UDP port of the program")
+	c.Flags().IntVar(&f.health, "health-port", 8080, "TCP port of the program's /healthz and /readyz, in the Deployment")
 	c.Flags().StringVar(&f.cpu, "cpu", "1", "processors of a server, as Kubernetes writes them: 2, 0.5, 500m")
 	c.Flags().Var(&f.reserve, "reserve", "memory of the process in addition to the plan and the Go share")
 	c.Flags().Var(&f.pages, "pages", "page size of the nodes: 4KiB or 64KiB")
@@ -60,7 +63,7 @@ limit.
 // fleetFlags are the properties of servers that aren't in a plan.
 type fleetFlags struct {
 	only, name, image, cpu, rooms string
-	replicas, port, spare         int
+	replicas, port, spare, health int
 	reserve, pages                sizeFlag
 }
 
@@ -109,6 +112,8 @@ func (f *fleetFlags) check(plan budget.Plan) error {
 		return fmt.Errorf("--pages %s: must be 4KiB or 64KiB", f.pages.String())
 	case f.port < 1 || f.port > 65535:
 		return fmt.Errorf("--port %d: must be 1 to 65535", f.port)
+	case f.health < 1 || f.health > 65535:
+		return fmt.Errorf("--health-port %d: must be 1 to 65535", f.health)
 	case !cpuAmount.MatchString(f.cpu) || strings.Trim(f.cpu, "0.m") == "":
 		return fmt.Errorf("--cpu %q: must be an amount such as 2, 0.5 or 500m", f.cpu)
 	}
@@ -156,6 +161,7 @@ type sum struct {
 	Reserve uint64      `json:"reserve"`
 	Total   uint64      `json:"total"`
 	Cost    budget.Cost `json:"cost"` // of the plan
+	present uint64      // by Open
 }
 
 func (s sum) String() string {
@@ -186,6 +192,7 @@ type fleetSpec struct {
 	Template   struct {
 		Spec struct {
 			Ports    []gamePort         `json:"ports"`
+			Health   health             `json:"health"`
 			Counters map[string]counter `json:"counters,omitempty"`
 			Template podTemplate        `json:"template"`
 		} `json:"spec"`
@@ -197,6 +204,14 @@ type gamePort struct {
 	PortPolicy    string `json:"portPolicy"`
 	ContainerPort int    `json:"containerPort"`
 	Protocol      string `json:"protocol"`
+}
+
+// health is the spec of the SDK's Health: the longest time between two calls of it, and the number
+// of such times in a row after which a server is replaced.
+type health struct {
+	InitialDelay     int `json:"initialDelaySeconds,omitempty"`
+	Period           int `json:"periodSeconds"`
+	FailureThreshold int `json:"failureThreshold"`
 }
 
 type counter struct {
@@ -223,10 +238,20 @@ type container struct {
 	Name      string          `json:"name"`
 	Image     string          `json:"image"`
 	Ports     []containerPort `json:"ports,omitempty"`
+	Liveness  *probe          `json:"livenessProbe,omitempty"`
+	Readiness *probe          `json:"readinessProbe,omitempty"`
 	Resources struct {
 		Requests amounts `json:"requests"`
 		Limits   amounts `json:"limits"`
 	} `json:"resources"`
+}
+
+type probe struct {
+	Get struct {
+		Path string `json:"path"`
+		Port int    `json:"port"`
+	} `json:"httpGet"`
+	health
 }
 
 type containerPort struct {
@@ -262,6 +287,9 @@ func (f fleetFlags) manifests(file string, plan budget.Plan) (m manifests, err e
 		s.Plan = cost.Resident64K
 	}
 	s.Total = s.Plan + s.GoShare + s.CHeap + s.Reserve
+	if plan.Pages.Prefault != budget.Off || plan.Pages.Lock == budget.Wished || plan.Pages.Lock == budget.Required {
+		s.present = s.Plan + s.CHeap
+	}
 	m = manifests{Plan: plan.Name, Memory: s}
 
 	if f.only != "deployment" {
@@ -277,6 +305,7 @@ func (f fleetFlags) fleet(s sum, rooms int) (spec fleetSpec) {
 	spec.Replicas, spec.Scheduling = f.replicas, "Packed"
 	game := &spec.Template.Spec
 	game.Ports = []gamePort{{"default", "Dynamic", f.port, "UDP"}}
+	game.Health = s.health()
 	if rooms != 0 {
 		game.Counters = map[string]counter{"rooms": {0, rooms}}
 	}
@@ -288,9 +317,26 @@ func (f fleetFlags) deployment(s sum) (spec deploymentSpec) {
 	spec.Replicas, spec.Template = f.replicas, f.server(s)
 	spec.Selector.MatchLabels = map[string]string{"app": f.name}
 	spec.Template.Metadata.Labels = spec.Selector.MatchLabels
-	spec.Template.Spec.Containers[0].Ports = []containerPort{{f.port, "UDP"}}
+	c := &spec.Template.Spec.Containers[0]
+	c.Ports = []containerPort{{f.port, "UDP"}, {f.health, "TCP"}}
+	probed := func(path string) *probe {
+		p := &probe{health: s.health()}
+		p.Get.Path, p.Get.Port = path, f.health
+		return p
+	}
+	c.Liveness, c.Readiness = probed("/healthz"), probed("/readyz")
+	c.Readiness.InitialDelay = 0 // it isn't ready until it answers
 	return spec
 }
+
+// health returns Agones' defaults, with more time for the start if Open makes memory present.
+func (s sum) health() health {
+	return health{InitialDelay: 5 + int((s.present+startRate-1)/startRate), Period: 5, FailureThreshold: 3}
+}
+
+// startRate is the memory that Open makes present in a second, at least: 15 µs for each page of
+// 4 KiB, where a machine without load takes one or less.
+const startRate = 256 * budget.MiB
 
 // server returns the pod of a fleet or a deployment. Its requests equal its limits for all
 // resources: Kubernetes' class Guaranteed.
@@ -303,9 +349,11 @@ func (f fleetFlags) server(s sum) (p podTemplate) {
 	return p
 }
 
-const fleetSays = "For Agones: the program must call the SDK's Ready and Health, and set the counter. The pod is\n" +
-	"Guaranteed only if Agones' own sidecar has limits: in Helm's values agones.image.sdk, set\n" +
-	"cpuLimit to cpuRequest and memoryLimit to memoryRequest."
+const fleetSays = "For Agones: the program must call the SDK's Ready and Health, and set the counter, as package\n" +
+	"budget/with/agones does. The pod is Guaranteed only if Agones' own sidecar has limits: in Helm's\n" +
+	"values agones.image.sdk, set cpuLimit to cpuRequest and memoryLimit to memoryRequest."
+
+const deploymentSays = "The program must answer GET /healthz and GET /readyz at the port of the probes, on all addresses."
 
 func (m manifests) write(w io.Writer) error {
 	e := yaml.NewEncoder(w)
@@ -314,7 +362,7 @@ func (m manifests) write(w io.Writer) error {
 	for _, d := range []struct {
 		*manifest
 		says string
-	}{{m.Fleet, memory + "\n" + fleetSays}, {m.Deployment, memory}} {
+	}{{m.Fleet, memory + "\n" + fleetSays}, {m.Deployment, memory + "\n" + deploymentSays}} {
 		if d.manifest == nil {
 			continue
 		}

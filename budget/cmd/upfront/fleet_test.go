@@ -43,6 +43,7 @@ func TestPlanFleet(t *testing.T) {
 		"plan fleet SERVE --pages 16KiB",
 		"plan fleet DIR/none.json --only deployment --pages 64KiB",
 		"plan fleet SERVE --port 65536",
+		"plan fleet SERVE --health-port 0",
 		"plan fleet SERVE --replicas -1",
 		"plan fleet SERVE --only pod",
 		"plan fleet DATA/fine.json",
@@ -80,6 +81,39 @@ func TestFleetIsASum(t *testing.T) {
 		is := p.Spec.Containers[0].Resources
 		if text, _ := json.Marshal(want); is.Limits != is.Requests || is.Limits != (amounts{"1", string(text)}) {
 			t.Errorf("%+v, not %d", is, want)
+		}
+	}
+}
+
+// TestFleetStart: the time of a start follows the memory that Open makes present. The Deployment
+// has probes, and the Fleet, which gets Agones', has none.
+func TestFleetStart(t *testing.T) {
+	for pages, want := range map[string]int{`{}`: 5 + 5, `{"prefault": "off"}`: 5, `{"prefault": "off", "lock": "wished"}`: 5 + 5,
+		`{"prefault": "off", "lock": "off"}`: 5, `{"prefault": "required"}`: 5 + 5} {
+		file := filepath.Join(t.TempDir(), "plan.json")
+		text := `{"name": "x", "regions": [{"name": "a", "size": "1GiB"}], "go_heap": "8MiB", "pages": ` + pages + `}`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, said := runs("plan", "fleet", file, "--health-port", "99", "--json")
+		var m manifests
+		m.Fleet, m.Deployment = &manifest{Spec: &fleetSpec{}}, &manifest{Spec: &deploymentSpec{}}
+		if err := json.Unmarshal([]byte(out), &m); code != codeFine || err != nil {
+			t.Fatal(code, said, err)
+		}
+		game := &m.Fleet.Spec.(*fleetSpec).Template.Spec
+		inFleet, c := game.Template.Spec.Containers[0], m.Deployment.Spec.(*deploymentSpec).Template.Spec.Containers[0]
+		if inFleet.Liveness != nil || inFleet.Readiness != nil {
+			t.Error("a probe in the Fleet")
+		}
+		if got := (health{want, 5, 3}); game.Health != got || c.Liveness.health != got || c.Readiness.health != (health{0, 5, 3}) {
+			t.Errorf("%s: %+v, %+v, %+v; want %d", pages, game.Health, c.Liveness, c.Readiness, want)
+		}
+		if c.Liveness.Get.Path != "/healthz" || c.Readiness.Get.Path != "/readyz" || c.Liveness.Get.Port != 99 || c.Readiness.Get.Port != 99 {
+			t.Errorf("%+v, %+v", c.Liveness, c.Readiness)
+		}
+		if strings.Contains(out, "GOMEMLIMIT") {
+			t.Error("GOMEMLIMIT")
 		}
 	}
 }
