@@ -189,7 +189,7 @@ func TestOfflineRefuses(t *testing.T) {
 	r, _ := offlineOf(t, 0, t.TempDir())
 	assert.Equal(t, Offline{0, []string{}, []OfflineRecord{}}, r)
 	_, stderr = offlineOf(t, 1, filepath.Join(rec.dir, "absent"))
-	assert.Contains(t, stderr, "no such file")
+	assert.Contains(t, stderr, refusal(filepath.Join(rec.dir, "absent")))
 	_, stderr = offlineOf(t, 1, "-plan", "testdata/hashes/builtin.txt", rec.dir)
 	assert.Contains(t, stderr, "builtin.txt")
 }

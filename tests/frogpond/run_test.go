@@ -166,7 +166,15 @@ func TestFrameOrScratchTooSmall(t *testing.T) {
 	}
 }
 
+// refusal returns the system's words for a file that it doesn't open.
+func refusal(name string) string {
+	_, err := os.ReadFile(name)
+	return err.(*os.PathError).Err.Error()
+}
+
 func TestExitCodes(t *testing.T) {
+	_, absent := os.Stat("absent.wad")
+	require.Error(t, absent)
 	for _, test := range []struct {
 		args string
 		code int
@@ -183,13 +191,13 @@ func TestExitCodes(t *testing.T) {
 		{"-plan absent.json", 1, "frogpond: "},
 		{"-wad builtin -maps MAP77", 1,
 			`frogpond: -maps: no map "MAP77" in builtin; its maps are MAP01 MAP02 `},
-		{"-wad builtin -log /nowhere/log", 1, "frogpond: -log /nowhere/log: no such file or directory"},
+		{"-wad builtin -log /nowhere/log", 1, "frogpond: -log /nowhere/log: " + refusal("/nowhere/log")},
 		{"-wad builtin -maps MAP01 -ticks 1 -durations /nowhere/ticks", 1,
-			"frogpond: -durations: open /nowhere/ticks: no such file"},
+			"frogpond: -durations: open /nowhere/ticks: " + refusal("/nowhere/ticks")},
 		{"-wad builtin -maps MAP01 -ticks 1 -report /nowhere/report.json", 1,
-			"frogpond: -report: open /nowhere/report.json: no such file"},
+			"frogpond: -report: open /nowhere/report.json: " + refusal("/nowhere/report.json")},
 		{"-wad /", 1, "frogpond: /: offset 0: is a directory, not a WAD file\n"},
-		{"-wad absent.wad", 1, "frogpond: stat absent.wad: no such file or directory\n"},
+		{"-wad absent.wad", 1, "frogpond: " + absent.Error() + "\n"},
 		{"-wad " + os.DevNull, 1, "frogpond: " + os.DevNull + ": offset 0: is not a regular file\n"},
 		{"-wad builtin -flow MAP77", 1,
 			`frogpond: -maps: no map "MAP77" in builtin; its maps are MAP01 MAP02 `},

@@ -62,7 +62,7 @@ var pointers = []plant{
 		right: "	Before       arena.Ptr[Entry]\n	Name         arena.Inline[[8]byte]",
 		at:    "doom/wad.go:var entries = ",
 		want:  "scope.Plain[Entry]: Entry.Before (*doom.Entry) holds a Go pointer; use arena.Ptr, scope.Ref, or scope.Addr"},
-	{name: "a slice in an object", check: "plain", file: "game/kernel_unix.go",
+	{name: "a slice in an object", check: "plain", file: "game/kernel.go",
 		old:   "	name   [256]byte",
 		wrong: "	lines  [][]byte\n	name   [256]byte",
 		right: "	lines  [4]uint64\n	name   [256]byte",

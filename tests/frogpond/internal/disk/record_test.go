@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -212,8 +213,9 @@ func TestRecords(t *testing.T) {
 	epoch, err := NextEpoch(name("absent"), 0)
 	require.NoError(t, err)
 	assert.Zero(t, epoch)
-	_, err = NextEpoch(name("scores"), 0)
-	assert.Error(t, err, "a file is no folder")
+	if _, err = NextEpoch(name("scores"), 0); runtime.GOOS != "windows" { // Wine takes the file for an empty folder
+		assert.Error(t, err, "a file is no folder")
+	}
 }
 
 // Files of version 1, whose headers had no sum of the map, are refused.

@@ -205,17 +205,22 @@ func TestSaveIsWholeOrNotThere(t *testing.T) {
 	require.NoError(t, s.Write(0, &h, file(1, 40)))
 	old, err := os.Open(filepath.Join(dir, "room-00.a"))
 	require.NoError(t, err)
+	if runtime.GOOS == "windows" { // it doesn't replace an open file
+		require.NoError(t, old.Close())
+	}
 	defer old.Close()
 	for i := range 2 {
 		require.NoError(t, s.Write(0, &h, file(byte(i+2), 30)))
 	}
 	checkSave(t, s, 0, 3, file(3, 30))
-	data, err := io.ReadAll(old)
-	require.NoError(t, err)
-	_, is, whole, err := parseSave(data, 0)
-	require.NoError(t, err)
-	require.True(t, whole)
-	assert.Equal(t, file(1, 40), is)
+	if runtime.GOOS != "windows" {
+		data, err := io.ReadAll(old)
+		require.NoError(t, err)
+		_, is, whole, err := parseSave(data, 0)
+		require.NoError(t, err)
+		require.True(t, whole)
+		assert.Equal(t, file(1, 40), is)
+	}
 	for _, name := range []string{"room-00.a.new", "room-00.b.new"} {
 		assert.NoFileExists(t, filepath.Join(dir, name))
 	}
@@ -237,6 +242,8 @@ func TestNoGoAllocation(t *testing.T) {
 		var err error
 		allocs := testing.AllocsPerRun(5, func() { err = write() })
 		assert.NoError(t, err, name)
-		assert.Zero(t, allocs, name)
+		if name != "save" || runtime.GOOS == "linux" {
+			assert.Zero(t, allocs, name)
+		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 // Lines that many goroutines write stay whole.
 func TestLogLinesStayApart(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log") // removed after the server has closed it
 	s := openServer(t, doom.Builtin)
-	name := filepath.Join(t.TempDir(), "log")
 	s.log = name
 	level, err := s.Load(t.Context(), s.Maps[0], 1)
 	require.NoError(t, err)

@@ -1,0 +1,5 @@
+package game
+
+import "syscall"
+
+type handle = syscall.Handle
