@@ -86,9 +86,9 @@
 //
 // All of it runs on Linux: on amd64, and on arm64 and armv7 under an emulator, which has no Track.
 // Windows and darwin lack a base, HugePages, Track, Missing and Mappings; Windows also lacks
-// Faults, ResidentPeak and ReserveSparse. The code for both is compiled and vetted, and has not run
-// on either system; cross/README.md lists the parts that ran under Wine. On other systems Reserve
-// returns an error that wraps errors.ErrUnsupported.
+// Faults and ReserveSparse. The code for Windows runs under Wine, which can't show all of it
+// (README.md). The code for darwin is only compiled. On other systems Reserve returns an error that
+// wraps errors.ErrUnsupported.
 //
 //	             Linux                      Windows                      darwin
 //	Reserve      mmap, PROT_NONE            VirtualAlloc, MEM_RESERVE    as Linux

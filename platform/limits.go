@@ -8,7 +8,8 @@ import (
 // Limit is one bound on the memory of this process.
 type Limit struct {
 	// Name is "cgroup memory.max", "cgroup v1 memory.limit_in_bytes", "RLIMIT_DATA", "RLIMIT_AS",
-	// "physical memory" or, on Windows, "commit limit".
+	// "physical memory" or, on Windows, "commit limit", "job memory limit" or "job process memory
+	// limit".
 	Name string
 	// Bytes is the bound.
 	Bytes uint64

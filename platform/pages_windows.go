@@ -20,7 +20,10 @@ var host = pages{
 	drop:    dropPages,
 	lock:    lockPages,
 	unlock:  unlockPages,
-	plenty:  func() bool { return unsafe.Sizeof(uintptr(0)) == 8 },
+	checkHuge: func(uint64, uint64) (bool, error) {
+		return false, fmt.Errorf("%w: a large page is committed and locked from the start, and needs the right to lock pages", unsupported())
+	},
+	plenty: func() bool { return unsafe.Sizeof(uintptr(0)) == 8 },
 }
 
 func mapAnywhere(size uint64) (unsafe.Pointer, error) {

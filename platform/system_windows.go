@@ -14,15 +14,31 @@ type memoryStatus struct {
 	virtual, virtualFree, none uint64
 }
 
-var globalMemoryStatus = windows.NewLazySystemDLL("kernel32.dll").NewProc("GlobalMemoryStatusEx")
+// memoryCounters is PROCESS_MEMORY_COUNTERS.
+type memoryCounters struct {
+	length, faults           uint32
+	residentPeak, resident   uintptr
+	_                        [4]uintptr
+	committed, committedPeak uintptr
+}
+
+var (
+	kernel32           = windows.NewLazySystemDLL("kernel32.dll")
+	globalMemoryStatus = kernel32.NewProc("GlobalMemoryStatusEx")
+	processMemoryInfo  = kernel32.NewProc("K32GetProcessMemoryInfo")
+	queryJob           = kernel32.NewProc("QueryInformationJobObject")
+)
 
 func readMemoryStatus() (s memoryStatus, ok bool) {
 	s.length = uint32(unsafe.Sizeof(s))
-	if globalMemoryStatus.Find() != nil {
-		return s, false
-	}
 	done, _, _ := globalMemoryStatus.Call(uintptr(unsafe.Pointer(&s)))
 	return s, done != 0
+}
+
+func readMemoryCounters() (c memoryCounters, ok bool) {
+	c.length = uint32(unsafe.Sizeof(c))
+	done, _, _ := processMemoryInfo.Call(uintptr(windows.CurrentProcess()), uintptr(unsafe.Pointer(&c)), uintptr(c.length))
+	return c, done != 0
 }
 
 // systemLimits includes the commit limit: committed pages need room in memory or in the page file,
@@ -36,7 +52,39 @@ func systemLimits() []Limit {
 		{"commit limit", s.commit, s.commit - min(s.commit, s.commitFree), "a larger page file, or fewer programs"},
 		physicalMemory(s.physical, s.physical-min(s.physical, s.physicalFree)),
 	}
+	all = append(all, jobLimits()...)
 	sortByRest(all)
+	return all
+}
+
+func jobLimits() []Limit {
+	var info windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+	const ownJob = 0
+	done, _, _ := queryJob.Call(ownJob, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&info)), unsafe.Sizeof(info), 0)
+	if done == 0 {
+		return nil // the process has no job
+	}
+	counters, _ := readMemoryCounters()
+	return limitsOfJob(&info, uint64(counters.committed))
+}
+
+// limitsOfJob returns the limits of the innermost job; the system tells no process of the jobs
+// around it.
+func limitsOfJob(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION, committed uint64) (all []Limit) {
+	for _, kind := range []struct {
+		flag        uint32
+		name, raise string
+		size        uintptr
+	}{
+		{windows.JOB_OBJECT_LIMIT_JOB_MEMORY, "job memory limit", "docker run --memory, or JobMemoryLimit of the job object",
+			info.JobMemoryLimit},
+		{windows.JOB_OBJECT_LIMIT_PROCESS_MEMORY, "job process memory limit", "ProcessMemoryLimit of the job object",
+			info.ProcessMemoryLimit},
+	} {
+		if info.BasicLimitInformation.LimitFlags&kind.flag != 0 && kind.size != 0 {
+			all = append(all, Limit{kind.name, uint64(kind.size), committed, kind.raise})
+		}
+	}
 	return all
 }
 
@@ -45,11 +93,16 @@ func memorySize() (size uint64, ok bool) {
 	return s.physical, ok
 }
 
+// missing isn't measured: QueryWorkingSetEx takes a record for each page, too slow for a report of a
+// large budget.
 func missing(unsafe.Pointer, uint64) (pages int, ok bool) { return 0, false }
 
 func faults() (minor, major uint64, ok bool) { return 0, 0, false }
 
-func residentPeak() (size uint64, ok bool) { return 0, false }
+func residentPeak() (size uint64, ok bool) {
+	c, ok := readMemoryCounters()
+	return uint64(c.residentPeak), ok
+}
 
 func threads() (count int, stack uint64, ok bool) { return 0, 0, false }
 
