@@ -165,7 +165,11 @@ func TestReportSaysWhatThePagesCost(t *testing.T) {
 	plan := paged()
 	b := open(t, demanding(plan, "prefault", budget.Required))
 	r := b.Report()
-	assert.Equal(t, [3]uint64{8 * budget.MiB, b.Size(), b.PartBytes()}, [3]uint64{r.Reserved, r.Committed, r.Resident})
+	resident := b.PartBytes()
+	if _, measured := b.Missing(); !measured {
+		resident = 0
+	}
+	assert.Equal(t, [3]uint64{8 * budget.MiB, b.Size(), resident}, [3]uint64{r.Reserved, r.Committed, r.Resident})
 	require.NoError(t, b.Close())
 	assert.Equal(t, r.Resident, b.Report().Resident, "after Close as before")
 

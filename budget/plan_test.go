@@ -578,7 +578,8 @@ func TestPlanCrossings(t *testing.T) {
 	moving := crossings(func() { errs[5] = b.Reconfigure(context.Background(), moved) })
 	require.NoError(t, errs[5])
 	require.NoError(t, b.Close())
-	if !arena_c.Crossing && !arena_c.Race { // those builds call C for more than sizes
+	// Those builds call C for more than sizes, and on Windows each system call is a call of C.
+	if !arena_c.Crossing && !arena_c.Race && runtime.GOOS != "windows" {
 		assert.EqualValues(t, 2, opening, "the tables, and MapInit")
 		assert.EqualValues(t, 2, moving, "the tables, and Map.Reconfigure")
 	}

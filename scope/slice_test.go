@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"unsafe"
@@ -475,8 +476,10 @@ func TestReadFile(t *testing.T) {
 	f, err := os.Open(name)
 	require.NoError(t, err)
 	defer f.Close()
-	_, err = scope.ReadFile(a, "/proc/self/status")
-	assert.EqualError(t, err, `scope: "/proc/self/status" has more bytes than its size, which is 0; read it with ReadAt`)
+	if runtime.GOOS == "linux" {
+		_, err = scope.ReadFile(a, "/proc/self/status")
+		assert.EqualError(t, err, `scope: "/proc/self/status" has more bytes than its size, which is 0; read it with ReadAt`)
+	}
 	_, err = scope.ReadAt(a, f, 3, 5)
 	assert.EqualError(t, err, "scope: read 2 of 5 bytes at offset 3: unexpected EOF")
 	require.NoError(t, os.Truncate(name, 4<<30+5), "of which nothing is on the disk")
@@ -492,5 +495,6 @@ func TestReadFileErrors(t *testing.T) {
 		return err
 	})
 	_ = scratch.Do("b", func(s scope.Scope) error { clear(s.Bytes(1024)); return nil })
-	assert.EqualError(t, err, "open no/such/file: no such file or directory")
+	_, want := os.Open("no/such/file")
+	assert.EqualError(t, err, want.Error())
 }

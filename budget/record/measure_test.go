@@ -127,6 +127,11 @@ func TestMeasureIsRefused(t *testing.T) {
 	plan.Regions = plan.Regions[:2]
 	fewer, _ := recorded(t, plan, func(*budget.Budget, *record.Recording) {})
 	files := traces(t, whole, named, slotted, fewer, []byte("not a recording"), nil)
+	folder := t.TempDir()
+	refusal := func(name string) string {
+		_, err := os.ReadFile(name)
+		return err.(*os.PathError).Err.Error()
+	}
 	for _, test := range []struct {
 		names []string
 		want  string
@@ -137,8 +142,8 @@ func TestMeasureIsRefused(t *testing.T) {
 		{[]string{files[0], files[3]}, files[3] + ": the number of regions is 2, but 3 in the first"},
 		{[]string{files[0], files[4]}, files[4] + ": no recording: its first line"},
 		{[]string{files[5]}, files[5] + ": no recording: its first line: EOF"},
-		{[]string{files[0], "absent"}, "open absent: no such file"},
-		{[]string{t.TempDir()}, "is a directory"},
+		{[]string{files[0], "absent"}, "open absent: " + refusal("absent")},
+		{[]string{folder}, refusal(folder)},
 	} {
 		_, err := record.Measure(test.names...)
 		require.ErrorContains(t, err, test.want)

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,9 @@ import (
 
 // TestNoGarbage: repeated joins, hops, chat, ticks and the server's packets make no Go allocation.
 func TestNoGarbage(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("package net allocates there, now and then")
+	}
 	b, s := start(t, 2)
 	var all []*client
 	for i := range 12 {

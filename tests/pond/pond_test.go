@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -436,6 +437,9 @@ func TestDrain(t *testing.T) {
 
 // TestSignal: the program drains at SIGTERM, and prints its counts and report at the end.
 func TestSignal(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no signal for another process")
+	}
 	pond := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-drain", "50ms")
 	pond.Env = append(os.Environ(), "POND=1")
 	said, err := pond.StderrPipe()

@@ -74,7 +74,7 @@ func (s *Server) receive() {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil:
+		case err != nil && n <= heardMost: // Windows has an error for a packet that is too long
 			time.Sleep(time.Millisecond) // the next read may fail, too
 		default:
 			s.handle(addressOf(from), packet[:n])
