@@ -84,6 +84,8 @@ int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_
     /* an overwritten queue counts as padded */
     if (redzones > b->padded || (redzones < b->padded && b->damaged == 0))
         return UPFRONT_CORRUPT;
+#else
+    (void)redzones;
 #endif
     if (used != b->used + b->padded + b->rest.bytes || live != b->live + b->rest.blocks || b->used > b->phase || b->phase > b->peak ||
         b->scattered > b->failed)
