@@ -68,8 +68,7 @@ func jobLimits() []Limit {
 	return limitsOfJob(&info, uint64(counters.committed))
 }
 
-// limitsOfJob returns the limits of the innermost job; the system tells no process of the jobs
-// around it.
+// limitsOfJob returns the limits of the innermost job. A process can't query the jobs around it.
 func limitsOfJob(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION, committed uint64) (all []Limit) {
 	for _, kind := range []struct {
 		flag        uint32
@@ -93,8 +92,8 @@ func memorySize() (size uint64, ok bool) {
 	return s.physical, ok
 }
 
-// missing isn't measured: QueryWorkingSetEx takes a record for each page, too slow for a report of a
-// large budget.
+// missing isn't measured: QueryWorkingSetEx takes a record for each page, too slow for a report of
+// a large budget.
 func missing(unsafe.Pointer, uint64) (pages int, ok bool) { return 0, false }
 
 func faults() (minor, major uint64, ok bool) { return 0, 0, false }

@@ -213,7 +213,8 @@ func TestRecords(t *testing.T) {
 	epoch, err := NextEpoch(name("absent"), 0)
 	require.NoError(t, err)
 	assert.Zero(t, epoch)
-	if _, err = NextEpoch(name("scores"), 0); runtime.GOOS != "windows" { // Wine takes the file for an empty folder
+	if runtime.GOOS != "windows" { // Wine lists a file as an empty folder
+		_, err = NextEpoch(name("scores"), 0)
 		assert.Error(t, err, "a file is no folder")
 	}
 }
