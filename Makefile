@@ -13,7 +13,7 @@ ONLY =
 export ASAN_OPTIONS = detect_leaks=1
 
 .DEFAULT_GOAL = help
-.PHONY: help run serve bots test check gate soak mutants lint fuzz bench bench-base others strangers cross dist install deps tools plan base readme clean
+.PHONY: help run serve bots test check gate soak mutants lint fuzz bench bench-base others strangers cross dist install deps deps-wine tools plan base readme clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -59,9 +59,12 @@ cross: ## a handheld's files, for each target; ARGS=linux-arm64
 	@$(RUN) cross $(ARGS)
 dist: ## build/dist: a tarball of it for each target
 	@$(RUN) dist $(ARGS)
-deps: ## installs the tools of all steps (Debian, root)
+deps: ## installs all steps' tools (Debian, root); deps-wine: Wine
 	apt-get update -qq
 	apt-get install -y -qq $$($(RUN) deps)
+deps-wine:
+	apt-get update -qq
+	apt-get install -y -qq --no-install-recommends wine64 gcc-mingw-w64-x86-64-win32
 
 build/frogpond: FORCE
 	@mkdir -p build

@@ -106,3 +106,21 @@ func TestPack(t *testing.T) {
 	}
 	assert.Equal(t, packed[0], packed[1])
 }
+
+// TestWithoutWine: the part of make gate names the package of the missing compiler, and runs
+// nothing.
+func TestWithoutWine(t *testing.T) {
+	inRoot(t)
+	all, err := readTargets()
+	require.NoError(t, err)
+	x := all.windows()
+	assert.Equal(t, "windows-amd64", x.Name)
+	t.Setenv("PATH", t.TempDir())
+	var out bytes.Buffer
+	p := newProver(&out, step.Gate)
+	p.requireAll = false
+	require.NoError(t, windows(x)(p))
+	require.NoError(t, p.conclude())
+	assert.Contains(t, out.String(),
+		"windows: x86_64-w64-mingw32-gcc is missing; Debian's package gcc-mingw-w64-x86-64-win32 brings it")
+}

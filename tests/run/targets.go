@@ -41,7 +41,7 @@ type target struct {
 	Skip  string   `json:"skip"`  // tests to leave out
 }
 
-// compiled is a system without an emulator.
+// compiled is a system without an emulator. Wine runs Windows' tests.
 type compiled struct {
 	Name     string   `json:"name"`
 	Note     string   `json:"note"`
@@ -49,6 +49,7 @@ type compiled struct {
 	CC       string   `json:"cc"`
 	Debian   []string `json:"debian"`
 	Commands []string `json:"commands"` // separated by spaces, with the shell's patterns
+	Tests    []string `json:"tests"`    // patterns of packages, for Wine
 }
 
 // device is a kind of machine, with a plan of its own in cross/NAME.json.
@@ -91,6 +92,11 @@ func (t targets) check() error {
 		}
 	}
 	return nil
+}
+
+// windows returns the system that Wine runs.
+func (t targets) windows() compiled {
+	return t.Compiled[slices.IndexFunc(t.Compiled, func(x compiled) bool { return len(x.Tests) > 0 })]
 }
 
 func (t targets) target(name string) (target, error) {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// wine is Debian's Wine, which has no link in the PATH without the package of the same name.
+const wine = "/usr/lib/wine/wine64"
+
+// underWine is a flag of the go command. GOTMPDIR is for the go command alone, since t.TempDir
+// would use it.
+const underWine = "-exec=env -u GOTMPDIR " + wine
+
+// windows runs the tests of a compiled target under Wine, if Wine and the compiler are on this
+// machine: the packages of the root module, then the tool's, then the README's program.
+func windows(x compiled) func(p *prover) error {
+	return func(p *prover) error {
+		if !have(x.CC) {
+			p.lacks("windows", x.CC, x.Debian[0])
+			return nil
+		}
+		if !have(wine) {
+			p.lacks("windows", wine, "wine64")
+			return nil
+		}
+		env, err := p.prefix(x)
+		if err != nil {
+			return err
+		}
+		run := []string{underWine, vetted, limit}
+		if err = p.goTest("", env, false, slices.Concat(run, x.Tests)...); err != nil {
+			return err
+		}
+		if err = p.goTest("budget/cmd", env, false, slices.Concat(run, []string{"./upfront"})...); err != nil {
+			return err
+		}
+		return p.readmeProgram(x, env)
+	}
+}
+
+// prefix makes a Wine prefix in build/wine, and returns the environment for programs of the target.
+// The prefix has bcryptprimitives.dll, and one drive besides C: the repository, so that no test
+// reads files of Linux such as /proc.
+func (p *prover) prefix(x compiled) (env []string, err error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	prefix, temp := filepath.Join(root, "build/wine"), filepath.Join(root, "build", x.Name, "tmp")
+	env = append(slices.Clone(x.Env), "WINEPREFIX="+prefix, "WINEDEBUG=-all", "GOTMPDIR="+temp)
+	if err = errors.Join(os.MkdirAll(prefix, 0o755), os.MkdirAll(temp, 0o755)); err != nil {
+		return nil, err
+	}
+	system := filepath.Join(prefix, "drive_c/windows/system32")
+	if _, err = os.Stat(system); errors.Is(err, fs.ErrNotExist) {
+		// Wine 8 without its 32-bit part reports a failed command here, and the prefix is complete.
+		if err = p.do(command{args: []string{wine, "wineboot", "--init"}}.with(env...)); err != nil {
+			return nil, err
+		}
+	}
+	drive := filepath.Join(prefix, "dosdevices/z:")
+	if err = os.Remove(drive); err == nil {
+		err = os.Symlink(root, drive)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return env, p.do(command{args: []string{x.CC, "-Wall", "-Wextra", "-Werror", "-O2", "-shared",
+		"-o", filepath.Join(system, "bcryptprimitives.dll"), "cross/windows/bcryptprimitives.c", "-ladvapi32"}})
+}
+
+// readmeProgram runs the README's program, and compares its output with the README's.
+func (p *prover) readmeProgram(x compiled, env []string) error {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		return err
+	}
+	between := func(text, begin string) (block, rest string) {
+		_, text, _ = strings.Cut(text, begin)
+		block, rest, _ = strings.Cut(text, "```\n")
+		return block, rest
+	}
+	program, rest := between(string(page), "```go\n")
+	imports, _ := between(rest, "```go\n")
+	want, _ := between(rest, "```text\n")
+	dir := filepath.Join("build", x.Name, "_readme") // no package of ./...
+	if err = os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err = os.WriteFile(filepath.Join(dir, "main.go"), []byte(imports+"\n"+program), 0o644); err != nil {
+		return err
+	}
+	got, err := p.output(goCommand("", "run", underWine, filepath.Join(dir, "main.go")).with(env...))
+	if err == nil && got != want {
+		err = fmt.Errorf("README.md's program printed %q, want %q", got, want)
+	}
+	return err
+}
