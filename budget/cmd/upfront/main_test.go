@@ -24,11 +24,15 @@ func runs(args ...string) (code int, stdout, stderr string) {
 }
 
 // shown returns a command as typed, its output, and its exit code. Names replace the parts that
-// differ from run to run.
+// differ from run to run, and Linux's words those of another system.
 func shown(command string, names map[string]string) string {
 	var to, back []string
+	for _, name := range []string{"absent", "absent/absent"} {
+		_, err := os.Open(name)
+		back = append(back, err.(*os.PathError).Err.Error(), "no such file or directory")
+	}
 	for name, real := range names {
-		to, back = append(to, name, real), append(back, real, name)
+		to, back = append(to, name, real), append(back, real, name, strings.ReplaceAll(real, `\`, `\\`), name)
 	}
 	code, out, said := runs(strings.Fields(strings.NewReplacer(to...).Replace(command))...)
 	return fmt.Sprintf("$ upfront %s\n%sexit %d\n\n", command, strings.NewReplacer(back...).Replace(out+said), code)
