@@ -33,6 +33,8 @@ func windows(x compiled) func(p *prover) error {
 		if err != nil {
 			return err
 		}
+		// Wine's drives have no file of a Debian package; other parts run the tests with these.
+		defer func(known int) { p.unproven = p.unproven[:known] }(len(p.unproven))
 		run := []string{underWine, vetted, limit}
 		if err = p.goTest("", env, false, slices.Concat(run, x.Tests)...); err != nil {
 			return err
