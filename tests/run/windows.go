@@ -42,7 +42,7 @@ func windows(x compiled) func(p *prover) error {
 		if err = p.goTest("budget/cmd", env, false, slices.Concat(run, []string{"./upfront"})...); err != nil {
 			return err
 		}
-		return p.readmeProgram(x, env)
+		return p.readmeProgram(env)
 	}
 }
 
@@ -54,9 +54,9 @@ func (p *prover) prefix(x compiled) (env []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	prefix, temp := filepath.Join(root, "build/wine"), filepath.Join(root, "build", x.Name, "tmp")
-	env = append(slices.Clone(x.Env), "WINEPREFIX="+prefix, "WINEDEBUG=-all", "GOTMPDIR="+temp)
-	if err = errors.Join(os.MkdirAll(prefix, 0o755), os.MkdirAll(temp, 0o755)); err != nil {
+	prefix := filepath.Join(root, "build/wine")
+	env = append(slices.Clone(x.Env), "WINEPREFIX="+prefix, "WINEDEBUG=-all", "GOTMPDIR="+prefix)
+	if err = os.MkdirAll(prefix, 0o755); err != nil {
 		return nil, err
 	}
 	system := filepath.Join(prefix, "drive_c/windows/system32")
@@ -78,7 +78,7 @@ func (p *prover) prefix(x compiled) (env []string, err error) {
 }
 
 // readmeProgram runs the README's program, and compares its output with the README's.
-func (p *prover) readmeProgram(x compiled, env []string) error {
+func (p *prover) readmeProgram(env []string) error {
 	page, err := os.ReadFile("README.md")
 	if err != nil {
 		return err
@@ -91,10 +91,11 @@ func (p *prover) readmeProgram(x compiled, env []string) error {
 	program, rest := between(string(page), "```go\n")
 	imports, _ := between(rest, "```go\n")
 	want, _ := between(rest, "```text\n")
-	dir := filepath.Join("build", x.Name, "_readme") // no package of ./...
-	if err = os.MkdirAll(dir, 0o755); err != nil {
+	dir, err := os.MkdirTemp("build/wine", "_readme") // no package of ./...
+	if err != nil {
 		return err
 	}
+	defer os.RemoveAll(dir)
 	if err = os.WriteFile(filepath.Join(dir, "main.go"), []byte(imports+"\n"+program), 0o644); err != nil {
 		return err
 	}
