@@ -162,7 +162,7 @@ var blocks = map[string][]string{
 	"budget/with/prometheus/README.md": {"budget/with/prometheus/page_test.go TestPage"},
 	"platform/README.md":               {"package main\n\nBLOCK\nfunc main() {}\n"},
 	"scope/cache/README.md": {"tests/tiles/main_test.go TestPage", "tests/tiles/main_test.go TestPage",
-		"tests/tiles/main_test.go TestPage", "tests/tiles/main_test.go TestPage"},
+		"tests/tiles/main_test.go TestPage", "tests/tiles/main_test.go TestPage", "tests/tiles/main_test.go TestPage"},
 	"scope/README.md":                {"tests/readme_test.go TestReadmeFromGo"},
 	"scope/with/arrow/README.md":     {"scope/with/arrow/page_test.go TestPage"},
 	"scope/with/wazero/README.md":    {"scope/with/wazero/wazero_test.go TestPage"},
@@ -387,7 +387,11 @@ func TestBenchTable(t *testing.T) {
 		own := enclosed(t, text, "<!-- make bench: "+letter+" -->\n", "<!-- end -->\n")
 		assert.Contains(t, own, "\n| "+row+" | ns a ", letter)
 	}
-	own := enclosed(t, page(t, "tests/bench/resident/README.md"), "<!-- make bench: M -->\n", "<!-- end -->\n")
+	own := enclosed(t, page(t, "tests/bench/caches/README.md"), "<!-- make bench: K -->\n", "<!-- end -->\n")
+	for _, row := range []string{"resident", "Zipf 1.0", "loop", "shifting", "Get", "Set", "K goal: resident"} {
+		assert.Contains(t, own, row)
+	}
+	own = enclosed(t, page(t, "tests/bench/resident/README.md"), "<!-- make bench: M -->\n", "<!-- end -->\n")
 	for _, row := range []string{"glibc", "glibc, two variables", "SQLite's module, one Trim", "c_heap, trim 1s", "c_heap, one Trim"} {
 		assert.Contains(t, own, "\n| "+row+" | a process |")
 	}
