@@ -22,6 +22,9 @@ type batch struct {
 	messages []message
 	vectors  []vector
 	controls []control
+	send     func(fd uintptr) // made once, so that no call allocates
+	rest     []message        // not sent so far
+	refused  uint64
 }
 
 // message is the system's struct mmsghdr.
@@ -59,6 +62,7 @@ var (
 func (m *batch) make(s scope.Scope, b *Batch) {
 	m.messages, m.vectors = messageMaker.Slice(s, b.Cap()), vectorMaker.Slice(s, b.Cap())
 	m.controls = controlMaker.Slice(s, b.Cap())
+	m.send = m.sendNow
 	for i := range m.messages {
 		m.vectors[i] = vector{uintptr(unsafe.Pointer(&b.buffers[i*b.size])), uintptr(b.size)}
 		m.messages[i].header = header{name: uintptr(unsafe.Pointer(&b.addresses[i])),
@@ -126,7 +130,6 @@ func (c *control) local(size uintptr) (ip [16]byte) {
 type Socket struct {
 	conn    *net.UDPConn
 	raw     syscall.RawConn
-	fd      int
 	granted int
 	receive func(fd uintptr) bool // made once, so that no call allocates
 	into    *Batch                // of the current Receive
@@ -145,8 +148,7 @@ func Listen(address string, buffer int) (*Socket, error) {
 	s := &Socket{conn: conn.(*net.UDPConn)}
 	if s.raw, err = s.conn.SyscallConn(); err == nil {
 		err = errors.Join(s.raw.Control(func(fd uintptr) {
-			s.fd = int(fd)
-			err = errors.Join(s.ask(s.fd, buffer), s.askLocal(s.fd))
+			err = errors.Join(s.ask(int(fd), buffer), s.askLocal(int(fd)))
 		}), err)
 	}
 	if err != nil {
@@ -192,7 +194,7 @@ func (s *Socket) Interrupt() error { return s.conn.SetReadDeadline(time.Unix(1, 
 // Resume ends an Interrupt.
 func (s *Socket) Resume() error { return s.conn.SetReadDeadline(time.Time{}) }
 
-// Close closes the socket. Receive then returns net.ErrClosed, and Send must not be called.
+// Close closes the socket. Receive and Send then return net.ErrClosed.
 func (s *Socket) Close() error { return s.conn.Close() }
 
 // Receive waits for datagrams, receives as many as wait and fit in b, and returns their number.
@@ -232,22 +234,29 @@ func (s *Socket) receiveNow(fd uintptr) bool {
 // refuses, or has no room for, are lost and counted. It returns an error only if the socket is
 // closed.
 func (s *Socket) Send(b *Batch) error {
-	m := b.system.messages[:b.count]
+	m := &b.system
+	m.rest, m.refused = m.messages[:b.count], 0
 	b.count = 0
-	for len(m) > 0 {
-		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&m[0])),
-			uintptr(len(m)), unix.MSG_DONTWAIT, 0, 0)
+	// Control keeps the descriptor open meanwhile. The number of a closed one may be that of
+	// another socket, which would get the datagrams.
+	err := s.raw.Control(m.send)
+	s.unsent.Add(m.refused)
+	return err
+}
+
+// sendNow sends the rest.
+func (m *batch) sendNow(fd uintptr) {
+	for len(m.rest) > 0 {
+		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&m.rest[0])), uintptr(len(m.rest)),
+			unix.MSG_DONTWAIT, 0, 0)
 		switch {
 		case errno == 0:
-			m = m[n:]
-		case errno == unix.EBADF || errno == unix.ENOTSOCK:
-			return errno
+			m.rest = m.rest[n:]
 		case errno != unix.EINTR:
-			s.unsent.Add(1) // the first one was refused; the others may pass
-			m = m[1:]
+			m.refused++ // the first one was refused; the others may pass
+			m.rest = m.rest[1:]
 		}
 	}
-	return nil
 }
 
 // Unsent returns the number of datagrams that the system refused to send.
@@ -258,8 +267,13 @@ func (s *Socket) Dropped() uint64 {
 	const drops = 8 // the index of sk_drops in SO_MEMINFO
 	var info [9]uint32
 	size := uint32(unsafe.Sizeof(info))
-	if _, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(s.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
-		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0); errno != 0 {
+	failed := s.raw.Control(func(fd uintptr) {
+		if _, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
+			uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0); errno != 0 {
+			info[drops] = 0
+		}
+	})
+	if failed != nil {
 		return 0
 	}
 	return uint64(info[drops])

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
@@ -150,7 +151,31 @@ func TestClosed(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.ErrorIs(t, <-ended, net.ErrClosed)
 	list[1].Add(len(append(list[1].Next(&to), 1)))
-	assert.Error(t, s.Send(list[1]))
+	assert.ErrorIs(t, s.Send(list[1]), net.ErrClosed)
+}
+
+// TestClosedNumber: the descriptor's number of a closed socket has another owner soon. A late Send
+// doesn't reach that owner.
+func TestClosedNumber(t *testing.T) {
+	list := batches(t, 1, 4, 32)
+	s := listen(t, "127.0.0.1:0")
+	to := FromAddrPort(netip.MustParseAddrPort(s.Addr().String()))
+	var number int
+	require.NoError(t, s.raw.Control(func(fd uintptr) { number = int(fd) }))
+	require.NoError(t, s.Close())
+	var pair [2]int
+	for pair[0] != number && pair[1] != number { // the lowest free number is next
+		var err error
+		pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		require.NoError(t, err)
+		defer unix.Close(pair[0])
+		defer unix.Close(pair[1])
+	}
+	list[0].Add(len(append(list[0].Next(&to), 1)))
+	assert.ErrorIs(t, s.Send(list[0]), net.ErrClosed)
+	assert.Zero(t, s.Dropped())
+	_, err := unix.Read(pair[0]+pair[1]-number, make([]byte, 32))
+	assert.ErrorIs(t, err, unix.EAGAIN)
 }
 
 func TestNoGoAllocation(t *testing.T) {
