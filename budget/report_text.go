@@ -181,7 +181,7 @@ func logged(v reflect.Value) (attrs []slog.Attr) {
 		key, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		list := field.Kind() == reflect.Slice
 		switch {
-		case slices.Contains(unlogged, key):
+		case slices.Contains(unlogged, key) || !v.Type().Field(i).IsExported():
 		case option == "omitempty" && (field.IsZero() || list && field.Len() == 0):
 		case field.Kind() == reflect.Struct && field.IsZero() && option == "omitzero":
 		case field.Kind() == reflect.Struct:
