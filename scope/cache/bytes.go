@@ -80,14 +80,16 @@ const (
 	shardsMost   = 4096
 	entryDefault = 256
 	leastShard   = 4096
-	mostShare    = 32 // an entry takes at most this part of a shard
-	smallShare   = 20 // the small queue takes this part of a shard
+	mostShard    = 1 << 35 // a place has 32 bits, in units of 8 bytes
+	mostShare    = 32      // an entry takes at most this part of a shard
+	smallShare   = 20      // the small queue takes this part of a shard
 )
 
 // NewBytes makes an empty cache of size bytes in s. The bytes are all it ever takes. Of a shard, a
 // twentieth of the bytes is the small queue, and an entry takes at most a thirty-second. A full
 // scope unwinds. NewBytes panics if s isn't the topmost scope, if the options are out of range, or
-// if a shard would have fewer than 4096 bytes. Cost: O(size / Entry), and a few Go allocations.
+// if a shard would have fewer than 4096 bytes or more than 32 GiB. Cost: O(size / Entry), and a few
+// Go allocations.
 func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	if o.Shards < 0 || o.Shards > shardsMost || o.Shards&(o.Shards-1) != 0 {
 		panic(misuse("NewBytes with %d shards: pass 0, or a power of two up to %d", o.Shards, shardsMost))
@@ -97,6 +99,10 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	if each < leastShard {
 		panic(misuse("NewBytes of %d bytes, %d for each shard (Options.Shards is %d): pass %d bytes or more", size, max(each, 0),
 			o.Shards, n*leastShard))
+	}
+	if int64(each) > mostShard {
+		panic(misuse("NewBytes of %d bytes, %d for each shard (Options.Shards is %d): a shard has %d at most; use more shards", size,
+			each, o.Shards, int64(mostShard)))
 	}
 	if most := each / mostShare; o.Entry < 0 || o.Entry > most {
 		panic(misuse("NewBytes with an Options.Entry of %d: pass 0 for %d, or up to the %d bytes that an entry may have", o.Entry,

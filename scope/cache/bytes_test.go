@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -190,6 +191,9 @@ func TestBytesRefuses(t *testing.T) {
 			"NewBytes of -1 bytes": func() { cache.NewBytes(s, -1, cache.Options{}) },
 		} {
 			requirePanic(t, text, make)
+		}
+		if strconv.IntSize == 64 {
+			requirePanic(t, "a shard has 34359738368 at most; use more shards", func() { cache.NewBytes(s, 1<<(strconv.IntSize-28), cache.Options{}) })
 		}
 		inner := s.Open("inner")
 		c := cache.NewBytes(inner, 64<<10, cache.Options{})

@@ -60,7 +60,7 @@ func (e entry) all() []byte     { return e.bytes(0, uint(e.size())) }
 
 // bytes returns n bytes from an offset on.
 func (e entry) bytes(from, n uint) []byte {
-	if from+n > e.left {
+	if from > e.left || n > e.left-from {
 		panic(overwritten)
 	}
 	return (*[math.MaxInt32]byte)(unsafe.Add(e.p, from))[:n]
@@ -80,7 +80,7 @@ const forever = 1<<63 - 1
 
 // size returns the bytes that the entry takes.
 func (e entry) size() int64 {
-	return int64(e.begin()+e.keySize()+e.valueSize()+7) &^ 7
+	return (int64(e.begin()) + int64(e.keySize()) + int64(e.valueSize()) + 7) &^ 7
 }
 
 // write makes an entry at the front of the bytes.
