@@ -2,6 +2,7 @@ package scope
 
 import (
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -42,8 +43,17 @@ func (c *CacheCounts) add(other CacheCounts) {
 // caches are the caches of package cache in an arena. They belong to the goroutine that may use the
 // arena.
 type caches struct {
-	list  []cacheNote // in open scopes
-	ended CacheCounts
+	list       []cacheNote // in open scopes
+	ended      CacheCounts
+	finalizers atomic.Uint64 // that caches ran, on any goroutine
+}
+
+// theCaches returns st.caches, which the first cache makes.
+func (st *Stack) theCaches() *caches {
+	if st.caches == nil {
+		st.caches = new(caches)
+	}
+	return st.caches
 }
 
 type cacheNote struct {
@@ -60,16 +70,14 @@ func NoteCache(s Scope, p unsafe.Pointer, figure func() (of Inner, ok bool)) {
 	if st == nil {
 		return
 	}
-	if st.caches == nil {
-		st.caches = new(caches)
-	}
-	st.caches.list = slices.DeleteFunc(st.caches.list, func(c cacheNote) bool {
-		_, ok := c.figure()
+	all := st.theCaches()
+	all.list = slices.DeleteFunc(all.list, func(n cacheNote) bool {
+		_, ok := n.figure()
 		return !ok // C closed its scope
 	})
-	c := cacheNote{offset: st.h.Offset(p), figure: figure}
-	c.site.Note()
-	st.caches.list = append(st.caches.list, c)
+	n := cacheNote{offset: st.h.Offset(p), figure: figure}
+	n.site.Note()
+	all.list = append(all.list, n)
 	st.h.SetOdd(oddRooms)
 }
 

@@ -59,7 +59,12 @@ func (st *Stack) clearUsed(from, end uint64) {
 func (st *Stack) Row() *arena_c.Row { return st.row }
 
 // Finalizers returns the number of finalizers that have run in the arena.
-func (st *Stack) Finalizers() uint64 { return st.finalizers + st.elsewhere.Load() }
+func (st *Stack) Finalizers() uint64 {
+	if st.caches == nil {
+		return st.finalizers
+	}
+	return st.finalizers + st.caches.finalizers.Load()
+}
 
 // Node describes work that a scope does when it closes. A label, or a pool of plain data, has no
 // name: it is identified by the bytes of its node, which don't change while the arena is frozen.
@@ -211,9 +216,9 @@ func endedPool(gen uint64) string {
 func ObjectHandles[T any](s Scope, m ObjectMaker[T], n int) (HandlePool[T], func(*T) error) {
 	m.plain.declared()
 	checkHandles(n)
-	pool, st := HandlePool[T]{openPool[T](s, n, m.class, true)}, stackOf(s.h)
+	pool, caches := HandlePool[T]{openPool[T](s, n, m.class, true)}, stackOf(s.h).theCaches()
 	return pool, func(x *T) error {
-		st.elsewhere.Add(1)
+		caches.finalizers.Add(1)
 		return m.fin(x)
 	}
 }

@@ -56,8 +56,6 @@ type Stack struct {
 	// keys of limits that differ from the plan's, by table: "owned": "regions[1].limits.owned"
 	TableKeys map[string]string
 
-	elsewhere atomic.Uint64 // finalizers that package cache ran, on any goroutine
-
 	_ noCopy
 }
 
