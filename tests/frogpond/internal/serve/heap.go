@@ -97,14 +97,15 @@ func programFrames(stack []uintptr) (list []string) {
 	return list
 }
 
-// ofPage reports whether a stack serves a page or a probe, or calls Agones' sidecar. A stack that
-// fills its record does, because no stack of a tick is so deep.
+// ofPage reports whether a stack serves a page or a probe, calls Agones' sidecar, or looks up a
+// name in a goroutine of package net. A stack that fills its record does, because no stack of a
+// tick is so deep. The players' packets go through package net too, but their stacks have frames of
+// this module.
 func ofPage(stack [32]uintptr, frames []string) bool {
-	return stack[len(stack)-1] != 0 || slices.ContainsFunc(frames, func(f string) bool {
-		return slices.ContainsFunc(ofPages, func(prefix string) bool { return strings.HasPrefix(f, prefix) })
-	})
+	has := func(prefix string) bool {
+		return slices.ContainsFunc(frames, func(f string) bool { return strings.HasPrefix(f, prefix) })
+	}
+	return stack[len(stack)-1] != 0 || has("net/http.") || has(modulePath+"budget/with/agones.") || has("net.") && !has(modulePath)
 }
 
-// ofPages are prefixes of functions. Package net looks names up in goroutines of its own; the
-// players' packets don't use it.
-var ofPages = []string{"net/http.", "net.", "github.com/upfront-mem/upfront/budget/with/agones."}
+const modulePath = "github.com/upfront-mem/upfront/"
