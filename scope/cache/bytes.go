@@ -8,6 +8,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 	"github.com/upfront-mem/upfront/scope/internal/wyhash"
 )
 
@@ -38,8 +39,8 @@ type Options struct {
 // to end ([Bytes.SetUntil]). The index, which remembers evicted keys too, takes 64 bytes for each 6
 // entries of the mean size.
 type Bytes struct {
-	_       noCopy
-	life    life
+	_       lifetime.NoCopy
+	life    lifetime.Life
 	shards  []shard
 	seed    wyhash.Seed
 	locks   bool
@@ -114,7 +115,7 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	}
 	c := &Bytes{seed: wyhash.Of(o.Seed), locks: o.Shards != 0, most: each / mostShare, size: size, planned: size, shards: make([]shard, n)}
 	all := octets.SliceAligned(s, size, arena_c.LineSize)
-	c.life = lifeOf(s)
+	c.life = lifetime.Of(s)
 	c.lay(all, each, entry)
 	if st := scope.Watching(s); st != nil {
 		st.NoteTenant(all, scope.Tenant{Name: "cache.Bytes", Check: func(image []byte) error {
@@ -183,7 +184,7 @@ func (c *Bytes) done(x *shard) {
 // cache has no such key, or its scope has closed. It makes no Go allocation if dst has room. Cost:
 // a hash, one or two lines of the index, and a copy.
 func (c *Bytes) Get(dst, key []byte) ([]byte, bool) {
-	if !c.life.alive() {
+	if !c.life.Alive() {
 		return dst, false
 	}
 	hash := c.hash(key)
@@ -205,7 +206,7 @@ func (c *Bytes) View(key []byte, fn func(value []byte)) bool {
 	if fn == nil {
 		panic(misuse("View without a function"))
 	}
-	if !c.life.alive() {
+	if !c.life.Alive() {
 		return false
 	}
 	hash := c.hash(key)
@@ -234,7 +235,7 @@ func (x *shard) read(found cell, e entry) bool {
 // Has reports whether the cache has the key, and false after its scope has closed. It counts as no
 // read.
 func (c *Bytes) Has(key []byte) bool {
-	if !c.life.alive() {
+	if !c.life.Alive() {
 		return false
 	}
 	hash := c.hash(key)
@@ -255,8 +256,8 @@ func (c *Bytes) Set(key, value []byte) error { return c.SetUntil(key, value, for
 // SetUntil is Set for a value that ends at a time of the caller's clock: from [Bytes.Advance] of
 // that time on, the cache doesn't have the key. A time that isn't after now thus removes the key.
 func (c *Bytes) SetUntil(key, value []byte, until int64) error {
-	if !c.life.alive() {
-		panic(closed{c.life, "Set in a cache.Bytes"})
+	if !c.life.Alive() {
+		panic(lifetime.Closed{Life: c.life, What: "Set in a cache.Bytes"})
 	}
 	need := header + len(key) + len(value)
 	if until != forever {
@@ -288,7 +289,7 @@ func (c *Bytes) large(key, value, need int) error {
 // Delete removes key and returns true, or false if the cache has no such key, or its scope has
 // closed.
 func (c *Bytes) Delete(key []byte) bool {
-	if !c.life.alive() {
+	if !c.life.Alive() {
 		return false
 	}
 	hash := c.hash(key)
@@ -306,7 +307,7 @@ func (c *Bytes) Delete(key []byte) bool {
 
 // Clear removes all entries. The counters stay.
 func (c *Bytes) Clear() {
-	if !c.life.alive() {
+	if !c.life.Alive() {
 		return
 	}
 	for i := range c.shards {
@@ -322,7 +323,7 @@ func (c *Bytes) Clear() {
 // Advance sets the clock of the times passed to [Bytes.SetUntil]; the unit is the caller's. It
 // starts at 0 and doesn't go back: an earlier time changes nothing.
 func (c *Bytes) Advance(now int64) {
-	if !c.life.alive() {
+	if !c.life.Alive() {
 		return
 	}
 	for i := range c.shards {
@@ -350,7 +351,7 @@ func (c *Bytes) figure() (in scope.Inner, ok bool) {
 	st := c.Stats()
 	in = scope.Inner{Of: "bytes", Size: uint64(c.size), Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: st.Rejected}
 	in.CacheCounts = scope.CacheCounts{Hits: st.Hits, Misses: st.Misses, Evictions: st.Evictions}
-	return in, c.life.alive()
+	return in, c.life.Alive()
 }
 
 // Len returns the number of entries, with those that have ended but weren't evicted so far.
@@ -358,7 +359,7 @@ func (c *Bytes) Len() int { return int(c.Stats().Entries) }
 
 // Stats returns the sums over the shards. Cost: O(shards).
 func (c *Bytes) Stats() (sum Stats) {
-	if !c.life.alive() {
+	if !c.life.Alive() {
 		return sum
 	}
 	for i := range c.shards {

@@ -11,6 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/container"
+	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
 // Of holds at most n values of V by keys of type K. Each method that returns a value pins it: the
@@ -25,7 +26,7 @@ import (
 // other methods find nothing. go vet reports a copy of an Of.
 type Of[K comparable, V any] struct {
 	mu       sync.Mutex
-	life     life
+	life     lifetime.Life
 	n        uint32
 	replaced bool                     // by a Restore of package save, and not used since
 	index    container.Map[K, uint32] // entries below n; from n on remembered keys
@@ -136,7 +137,7 @@ func check[K comparable, V any](n int, undeclared bool) {
 func (c *Of[K, V]) begin(s scope.Scope, keys scope.Maker[K], n int) {
 	c.index = container.NewMap(s, keys, numbers, 2*n)
 	bytes := octets.SliceAligned(s, int(min(ofSize[K](n), math.MaxInt)), ofAlign)
-	c.n, c.life = uint32(n), lifeOf(s)
+	c.n, c.life = uint32(n), lifetime.Of(s)
 	c.words, c.entries, c.keys = layOf[K](bytes, n)
 	c.words.limit = c.n
 	if st := scope.Watching(s); st != nil {
@@ -150,7 +151,7 @@ func (c *Of[K, V]) begin(s scope.Scope, keys scope.Maker[K], n int) {
 
 func (c *Of[K, V]) hold(pool scope.HandlePool[V]) {
 	c.pool, c.header = pool, scope.HeaderOfHandles(pool)
-	scope.NoteCache(c.life.scope, unsafe.Pointer(c.words), c.figure)
+	scope.NoteCache(c.life.Scope, unsafe.Pointer(c.words), c.figure)
 }
 
 const ofAlign = 8
@@ -171,11 +172,11 @@ var zeroOf = &scope.Misuse{Text: "a zero cache: cache.New makes one in a scope"}
 
 // lock takes the lock, and reports whether the scope is alive. If not, it doesn't take the lock.
 func (c *Of[K, V]) lock() bool {
-	if c.life.record == nil {
+	if c.life.Record == nil {
 		panic(zeroOf)
 	}
 	c.mu.Lock()
-	if c.life.alive() {
+	if c.life.Alive() {
 		if c.replaced {
 			c.agree()
 		}
@@ -188,7 +189,7 @@ func (c *Of[K, V]) lock() bool {
 // open is lock, but panics if the scope has closed.
 func (c *Of[K, V]) open(what string) {
 	if !c.lock() {
-		panic(closed{c.life, what + " of a cache"})
+		panic(lifetime.Closed{Life: c.life, What: what + " of a cache"})
 	}
 }
 
@@ -395,7 +396,7 @@ func (e *InUseError) Is(target error) bool { return target == scope.ErrFull }
 func (c *Of[K, V]) inUse() *InUseError {
 	c.stats.Refused++
 	e := &InUseError{Type: reflect.TypeFor[V]().String(), N: int(c.n), Limit: int(c.words.limit), Pinned: c.pinned, Loading: c.loading}
-	e.Budget, e.Arena, e.Scope = scope.NamesOf(c.life.scope)
+	e.Budget, e.Arena, e.Scope = scope.NamesOf(c.life.Scope)
 	e.Lines = c.lines()
 	return e
 }

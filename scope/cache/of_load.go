@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
 // ErrPresent matches the error of [Of.Add] for a key that has a value, or one in load.
@@ -190,7 +191,7 @@ func (c *Of[K, V]) over(r *running[K]) bool {
 	if r.done != nil {
 		close(r.done)
 	}
-	return c.life.alive()
+	return c.life.Alive()
 }
 
 // load calls the loader for an entry in load, and gives up the lock meanwhile.
@@ -220,7 +221,7 @@ func (c *Of[K, V]) load(ctx context.Context, k K, i uint32, fn func(context.Cont
 				c.drop(i, false)
 			}
 		} else if r.ok {
-			r.ok, x, err = false, nil, closed{c.life, "GetOrLoad of a cache"}
+			r.ok, x, err = false, nil, lifetime.Closed{Life: c.life, What: "GetOrLoad of a cache"}
 		}
 		c.mu.Unlock()
 	}()

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
 // Resize sets the size of the cache, at most the one passed to NewBytes: it evicts the least wanted
@@ -14,8 +15,8 @@ import (
 // and three of the largest entries. It panics after the scope has closed. Cost: O(entries), and a
 // copy of them.
 func (c *Bytes) Resize(size int) {
-	if !c.life.alive() {
-		panic(closed{c.life, "Resize of a cache.Bytes"})
+	if !c.life.Alive() {
+		panic(lifetime.Closed{Life: c.life, What: "Resize of a cache.Bytes"})
 	}
 	n := len(c.shards)
 	x := &c.shards[0]
@@ -97,7 +98,7 @@ func (x *shard) straighten(in uint) {
 // budget, in checked builds, and where budget.Region.Trim returns nothing, it returns 0. Cost: a
 // system call for each range of free pages; at most two a queue.
 func (c *Bytes) Trim() (bytes uint64, err error) {
-	if !c.life.alive() {
+	if !c.life.Alive() {
 		return 0, nil
 	}
 	for i := range c.shards {

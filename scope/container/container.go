@@ -5,36 +5,18 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
-	"strings"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
-// noCopy makes go vet refuse copies: a copy wouldn't learn that the other one was freed.
-type noCopy struct{}
+// life is the life of a container, whose bytes may also be on a heap.
+type life struct{ lifetime.Life }
 
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
-
-// life reports whether a scope is alive: open, also covered or frozen, or running its finalizers.
-// Afterwards the container's bytes have a new owner.
-type life struct {
-	record *arena_c.Record
-	gen    uint64
-	scope  scope.Scope
-}
-
-// lifeOf returns the life of s, which must be open.
-func lifeOf(s scope.Scope) life {
-	header, gen := s.C()
-	h := (*arena_c.Scopes)(header)
-	return life{h.Record(h.Find(gen)), gen, s}
-}
-
-func (l life) alive() bool { return l.record.Gen == l.gen }
+func lifeOf(s scope.Scope) life { return life{lifetime.Of(s)} }
 
 // The records of containers that no scope ends: on a heap outside a budget, or freed.
 var outside, freed = &arena_c.Record{Gen: 1}, &arena_c.Record{}
@@ -48,7 +30,7 @@ func takeOn(a arena.Reallocator, size uint64) (bytes []byte, l life, inState kep
 	}
 	arena_c.Zero(p, uintptr(size))
 	s, state, ok := scope.Holding(p)
-	l = life{record: outside, gen: 1}
+	l = life{lifetime.Life{Record: outside, Gen: 1}}
 	if ok {
 		l = lifeOf(s)
 	}
@@ -59,43 +41,24 @@ func takeOn(a arena.Reallocator, size uint64) (bytes []byte, l life, inState kep
 // container that has ended or isn't on a heap.
 func (l *life) end(kind string, on arena.Reallocator, p unsafe.Pointer) error {
 	switch {
-	case !l.began().alive():
-		return closed{*l, "Free of a " + kind}
+	case !l.began().Alive():
+		return lifetime.Closed{Life: l.Life, What: "Free of a " + kind}
 	case on == nil:
 		return &scope.Misuse{Text: "Free of a " + kind + ": its scope frees it; NewListOn and the like make one on a heap, for Free"}
 	}
-	*l = life{record: freed, gen: 1}
+	*l = life{lifetime.Life{Record: freed, Gen: 1}}
 	return on.Free(p)
 }
 
 // began returns l, and panics for a zero container. Methods that must be inlined don't call it.
 func (l life) began() life {
-	if l.record == nil {
+	if l.Record == nil {
 		panic(zero)
 	}
 	return l
 }
 
 var zero = &scope.Misuse{Text: "a zero container: NewList, NewDeque, NewMap and NewStringMap make one in a scope"}
-
-// closed is the panic of adding a value after the scope has closed. It makes its text in Error,
-// because a call in Push would keep Push from being inlined.
-type closed struct {
-	life life
-	what string
-}
-
-// Error names the operation and the scope's end.
-func (c closed) Error() string {
-	used := strings.TrimPrefix(c.Unwrap().Error(), "scope: BUG: use of ")
-	if c.life.scope == (scope.Scope{}) {
-		return "scope: BUG: " + c.what + " that was freed"
-	}
-	return "scope: BUG: " + c.what + " in " + used
-}
-
-// Unwrap returns a *scope.Misuse, so that errors.Is finds scope.ErrClosed.
-func (c closed) Unwrap() error { return scope.WasClosed(c.life.scope) }
 
 // kept is true for a container in a state of package save, whose bytes are the same in every build.
 type kept bool

@@ -8,12 +8,13 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
 // Deque is a double-ended queue of at most n values of T, in a ring of n * size of T bytes after 16
 // bytes of words. A value doesn't move.
 type Deque[T any] struct {
-	_    noCopy
+	_    lifetime.NoCopy
 	life life
 	queued[T]
 	kept kept
@@ -79,8 +80,8 @@ func (d *Deque[T]) In(v View) *Deque[T] {
 // PushBack adds x after the last value. It returns false if the deque has n values. It panics after
 // the scope closed. Cost: three comparisons and the copy of x, inlined.
 func (d *Deque[T]) PushBack(x T) bool {
-	if !d.life.alive() {
-		panic(closed{d.life, "PushBack to a Deque"})
+	if !d.life.Alive() {
+		panic(lifetime.Closed{Life: d.life.Life, What: "PushBack to a Deque"})
 	}
 	ends, n := d.ends, uint64(len(d.ring))
 	if ends.used >= n {
@@ -98,8 +99,8 @@ func (d *Deque[T]) PushBack(x T) bool {
 // PushFront adds x before the first value. It returns false if the deque has n values. It panics
 // after the scope closed. Cost: as PushBack.
 func (d *Deque[T]) PushFront(x T) bool {
-	if !d.life.alive() {
-		panic(closed{d.life, "PushFront to a Deque"})
+	if !d.life.Alive() {
+		panic(lifetime.Closed{Life: d.life.Life, What: "PushFront to a Deque"})
 	}
 	n := uint64(len(d.ring))
 	if d.ends.used >= n {
@@ -158,7 +159,7 @@ func (d *Deque[T]) Clear() {
 
 // Len returns the number of values.
 func (d *Deque[T]) Len() int {
-	if !d.life.began().alive() {
+	if !d.life.began().Alive() {
 		return 0
 	}
 	return int(min(d.ends.used, uint64(len(d.ring))))
@@ -166,7 +167,7 @@ func (d *Deque[T]) Len() int {
 
 // Cap returns n, 0 after the scope closed.
 func (d *Deque[T]) Cap() int {
-	if !d.life.began().alive() {
+	if !d.life.began().Alive() {
 		return 0
 	}
 	return len(d.ring)

@@ -8,12 +8,13 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
 // List is a list of at most n values of T in contiguous memory, 8 + n * size of T bytes. A value
 // moves only when RemoveSwap fills a gap with the last value.
 type List[T any] struct {
-	_    noCopy
+	_    lifetime.NoCopy
 	life life
 	listed[T]
 	kept  kept
@@ -81,8 +82,8 @@ func (l *List[T]) In(v View) *List[T] {
 // Push appends x. It returns false if the list has n values. It panics after the scope closed.
 // Cost: two comparisons and the copy of x, inlined.
 func (l *List[T]) Push(x T) bool {
-	if !l.life.alive() {
-		panic(closed{l.life, "Push to a List"})
+	if !l.life.Alive() {
+		panic(lifetime.Closed{Life: l.life.Life, What: "Push to a List"})
 	}
 	n := *l.used
 	if n >= uint64(len(l.items)) {
@@ -156,7 +157,7 @@ func (l *List[T]) each(yield func(int, *T) bool) {
 
 // live returns the values, nil after the scope closed.
 func (l *List[T]) live() []T {
-	if !l.life.began().alive() {
+	if !l.life.began().Alive() {
 		return nil
 	}
 	return l.items[:min(*l.used, uint64(len(l.items)))]

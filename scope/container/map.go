@@ -8,6 +8,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
 // Map finds at most n values of V by keys of type K. A value doesn't move.
@@ -98,8 +99,8 @@ func (m *Map[K, V]) look() error {
 // after the scope closed, and for a k that isn't equal to itself, such as a NaN. Cost: the hash and
 // a few ns.
 func (m *Map[K, V]) Set(k K, v V) bool {
-	if !m.life.began().alive() {
-		panic(closed{m.life, "Set in a Map"})
+	if !m.life.began().Alive() {
+		panic(lifetime.Closed{Life: m.life.Life, What: "Set in a Map"})
 	}
 	if k != k {
 		panic(&scope.Misuse{Text: fmt.Sprintf("Set in a Map: a %v that isn't equal to itself", reflect.TypeFor[K]())})
@@ -120,7 +121,7 @@ func (m *Map[K, V]) Set(k K, v V) bool {
 // Get returns a pointer to the value of k, or nil if the map has no such key. The pointer is valid
 // until Delete of k, Clear, or the scope's end. Afterwards the place may have another key's value.
 func (m *Map[K, V]) Get(k K) *V {
-	if !m.life.began().alive() {
+	if !m.life.began().Alive() {
 		return nil
 	}
 	var hash uint32 // m.hash and m.find follow, without their calls
@@ -147,7 +148,7 @@ func (m *Map[K, V]) Get(k K) *V {
 // Delete removes k and its value. No other value moves. It returns false if the map has no such
 // key.
 func (m *Map[K, V]) Delete(k K) bool {
-	if !m.life.began().alive() {
+	if !m.life.began().Alive() {
 		return false
 	}
 	at, entry := m.find(k, m.hash(&k))
@@ -161,7 +162,7 @@ func (m *Map[K, V]) Delete(k K) bool {
 
 // Clear removes all keys and values. Cost: O(n).
 func (m *Map[K, V]) Clear() {
-	if m.life.began().alive() {
+	if m.life.began().Alive() {
 		m.clear()
 		gone(m.kept, m.keys)
 	}
@@ -178,7 +179,7 @@ func (m *Map[K, V]) each(yield func(K, *V) bool) {
 	m.life.began()
 	order := m.order
 	keys, values := m.keys[:len(order)], m.values[:len(order)]
-	for i := 0; i < len(order) && m.life.alive(); i++ {
+	for i := 0; i < len(order) && m.life.Alive(); i++ {
 		if order[i].rank >= m.words.used {
 			if i >= int(m.words.most) {
 				return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
 // ErrLongKey is the error of StringMap.Set for a key that is longer than k bytes.
@@ -107,8 +108,8 @@ func (m *StringMap[V]) look() error {
 // [scope.FullError] if the key is new and the map has n keys. It panics after the scope closed.
 // Cost: the hash, the copy of the key, and a few ns. Only the first full allocates on the Go heap.
 func (m *StringMap[V]) Set(key string, v V) error {
-	if !m.life.began().alive() {
-		panic(closed{m.life, "Set in a StringMap"})
+	if !m.life.began().Alive() {
+		panic(lifetime.Closed{Life: m.life.Life, What: "Set in a StringMap"})
 	}
 	if len(key) > m.most {
 		return ErrLongKey
@@ -121,7 +122,7 @@ func (m *StringMap[V]) Set(key string, v V) error {
 	}
 	if m.used() == len(m.order) {
 		if m.full == nil {
-			m.full = scope.KeysFull(m.life.scope, m.Cap())
+			m.full = scope.KeysFull(m.life.Scope, m.Cap())
 		}
 		return m.full
 	}
@@ -138,7 +139,7 @@ func (m *StringMap[V]) SetBytes(key []byte, v V) error { return m.Set(text(key),
 // valid until Delete of the key, Clear, or the scope's end. Afterwards the place may have another
 // key's value. No Go allocation.
 func (m *StringMap[V]) Get(key string) *V {
-	if !m.life.began().alive() {
+	if !m.life.began().Alive() {
 		return nil
 	}
 	if _, entry := m.find(key, m.hash(key)); entry >= 0 {
@@ -153,7 +154,7 @@ func (m *StringMap[V]) GetBytes(key []byte) *V { return m.Get(text(key)) }
 // Delete removes a key and its value. No other value moves. It returns false if the map has no such
 // key.
 func (m *StringMap[V]) Delete(key string) bool {
-	if !m.life.began().alive() {
+	if !m.life.began().Alive() {
 		return false
 	}
 	at, entry := m.find(key, m.hash(key))
@@ -173,7 +174,7 @@ func (m *StringMap[V]) DeleteBytes(key []byte) bool { return m.Delete(text(key))
 
 // Clear removes all keys and values. Cost: O(n), in a state O(n * k).
 func (m *StringMap[V]) Clear() {
-	if !m.life.began().alive() {
+	if !m.life.began().Alive() {
 		return
 	}
 	m.clear()
@@ -191,7 +192,7 @@ func (m *StringMap[V]) each(yield func(string, *V) bool) {
 	m.life.began()
 	order, bytes, most := m.order, unsafe.Pointer(unsafe.SliceData(m.bytes)), uint64(m.most)
 	sizes, values := m.sizes[:len(order)], m.values[:len(order)]
-	for i := 0; i < len(order) && m.life.alive(); i++ {
+	for i := 0; i < len(order) && m.life.Alive(); i++ {
 		if order[i].rank >= m.words.used {
 			if i >= int(m.words.most) {
 				return

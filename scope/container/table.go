@@ -8,13 +8,14 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 	"github.com/upfront-mem/upfront/scope/internal/wyhash"
 )
 
 // table is the common part of Map and StringMap: n entries, and an index that finds them by the
 // hashes of their keys. An entry stays in its place until its key is deleted.
 type table[V any] struct {
-	_    noCopy
+	_    lifetime.NoCopy
 	life life
 	entries
 	values []V // of all n entries
@@ -63,8 +64,8 @@ func (t entries) begin(inState kept) {
 // hashes. A map in a state has the seed 0, any other map a random one. If players choose the keys,
 // use a number that they don't know. Seed panics if the map has a key, and after its scope closed.
 func (t *table[V]) Seed(number uint64) {
-	if !t.life.began().alive() {
-		panic(closed{t.life, "Seed of a map"})
+	if !t.life.began().Alive() {
+		panic(lifetime.Closed{Life: t.life.Life, What: "Seed of a map"})
 	}
 	if used := t.used(); used != 0 {
 		panic(&scope.Misuse{Text: fmt.Sprintf("Seed of a map that has %d keys: seed it first", used)})
@@ -74,7 +75,7 @@ func (t *table[V]) Seed(number uint64) {
 
 // Len returns the number of keys.
 func (t *table[V]) Len() int {
-	if !t.life.began().alive() {
+	if !t.life.began().Alive() {
 		return 0
 	}
 	return t.used()
@@ -82,7 +83,7 @@ func (t *table[V]) Len() int {
 
 // Cap returns n, 0 after the scope closed.
 func (t *table[V]) Cap() int {
-	if !t.life.began().alive() {
+	if !t.life.began().Alive() {
 		return 0
 	}
 	return len(t.order)
