@@ -58,6 +58,7 @@ static int holds(const unsigned char *p, uint64_t size, unsigned char value) {
 enum { CELLS = 1024 };
 static unsigned char *cells[CELLS];
 static int stress_fault;
+static pthread_barrier_t stress_start; /* pthread_create calls malloc, and the jobs fill the heap */
 
 typedef struct job {
     uint64_t steps, most, seed;
@@ -103,7 +104,9 @@ static int stress(job *j) {
 }
 
 static void *stress_thread(void *arg) {
-    int fault = stress((job *)arg);
+    int fault;
+    pthread_barrier_wait(&stress_start);
+    fault = stress((job *)arg);
     if (fault != 0)
         __atomic_store_n(&stress_fault, fault, __ATOMIC_RELAXED);
     return NULL;
@@ -115,6 +118,7 @@ int work_stress(int threads, uint64_t steps, uint64_t most, uint64_t seed) {
     int i, fault = 0;
     WANT(threads >= 1 && threads <= 64);
     stress_fault = 0;
+    WANT(pthread_barrier_init(&stress_start, NULL, (unsigned)threads) == 0);
     for (i = 0; i < threads; i++) {
         job j = {steps / (uint64_t)threads, most, seed * 64 + (uint64_t)i + 1};
         jobs[i] = j;
@@ -122,6 +126,7 @@ int work_stress(int threads, uint64_t steps, uint64_t most, uint64_t seed) {
     }
     for (i = 0; i < threads; i++)
         pthread_join(t[i], NULL);
+    pthread_barrier_destroy(&stress_start);
     for (i = 0; i < CELLS; i++) {
         int one = drop_cell(cells[i]);
         fault = one != 0 ? one : fault;
