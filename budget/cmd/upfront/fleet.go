@@ -16,7 +16,7 @@ import (
 )
 
 func planFleetCommand(t *tool) *cobra.Command {
-	f := fleetFlags{reserve: 32 * budget.MiB, pages: 4 * budget.KiB}
+	f := usualFleet
 	c := &cobra.Command{
 		Use:   "fleet FILE",
 		Short: "writes an Agones Fleet and a Deployment for servers with a plan",
@@ -66,6 +66,8 @@ type fleetFlags struct {
 	replicas, port, spare, health int
 	reserve, pages                sizeFlag
 }
+
+var usualFleet = fleetFlags{reserve: 32 * budget.MiB, pages: 4 * budget.KiB}
 
 // sizeFlag is a size as in a plan file.
 type sizeFlag uint64
@@ -265,11 +267,8 @@ type amounts struct {
 }
 
 func (f fleetFlags) manifests(file string, plan budget.Plan) (m manifests, err error) {
-	if plan.GoHeap == 0 {
-		return m, found{fmt.Errorf("%s: go_heap is 0, so the Go heap has no bound and the memory can't be summed up; set go_heap in the plan", file)}
-	}
-	if plan.GoHeap == budget.Rest {
-		return m, found{fmt.Errorf(`%s: go_heap is "rest", which Open works out from the memory limit; this command works out that limit: set go_heap to a size`, file)}
+	if err := unbounded(plan); err != nil {
+		return m, found{fmt.Errorf("%s: %w", file, err)}
 	}
 	if err = f.check(plan); err != nil {
 		return m, err
@@ -282,11 +281,7 @@ func (f fleetFlags) manifests(file string, plan budget.Plan) (m manifests, err e
 	if err != nil {
 		return m, err
 	}
-	s := sum{Plan: cost.Resident4K, GoShare: cost.GoHeap, CHeap: cost.CHeap, Reserve: uint64(f.reserve), Cost: cost}
-	if f.pages == 64*budget.KiB {
-		s.Plan = cost.Resident64K
-	}
-	s.Total = s.Plan + s.GoShare + s.CHeap + s.Reserve
+	s := f.sum(cost)
 	if plan.Pages.Prefault != budget.Off || plan.Pages.Lock == budget.Wished || plan.Pages.Lock == budget.Required {
 		s.present = s.Plan + s.CHeap
 	}
@@ -299,6 +294,26 @@ func (f fleetFlags) manifests(file string, plan budget.Plan) (m manifests, err e
 		m.Deployment = &manifest{"apps/v1", "Deployment", metadata{Name: f.name}, f.deployment(s)}
 	}
 	return m, nil
+}
+
+// unbounded returns an error for a plan whose memory has no sum.
+func unbounded(plan budget.Plan) error {
+	switch plan.GoHeap {
+	case 0:
+		return errors.New("go_heap is 0, so the Go heap has no bound and the memory can't be summed up; set go_heap in the plan")
+	case budget.Rest:
+		return errors.New(`go_heap is "rest", which Open works out from the memory limit; this command works out that limit: set go_heap to a size`)
+	}
+	return nil
+}
+
+func (f fleetFlags) sum(cost budget.Cost) sum {
+	s := sum{Plan: cost.Resident4K, GoShare: cost.GoHeap, CHeap: cost.CHeap, Reserve: uint64(f.reserve), Cost: cost}
+	if f.pages == 64*budget.KiB {
+		s.Plan = cost.Resident64K
+	}
+	s.Total = s.Plan + s.GoShare + s.CHeap + s.Reserve
+	return s
 }
 
 func (f fleetFlags) fleet(s sum, rooms int) (spec fleetSpec) {

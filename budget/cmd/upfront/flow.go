@@ -25,12 +25,12 @@ import (
 )
 
 func newFlowCommand(t *tool) *cobra.Command {
-	return group("flow", "graphs of level scripts: checked, compiled, drawn and traced",
+	return group("flow", "graphs of level scripts: checked, compiled, drawn, compared, merged and traced",
 		`Graphs of level scripts: JSON that people write, or blobs that games load.
 
 Each FILE may be either. --host names a vocabulary, the events and actions of a game: JSON
 that the game prints (source.WriteVocabulary).`,
-		checkCommand(t), compileCommand(t), stripCommand(t), drawCommand(t), traceCommand(t), exportCommand(t))
+		checkCommand(t), compileCommand(t), stripCommand(t), drawCommand(t), flowDiffCommand(t), flowMergeCommand(t), traceCommand(t), exportCommand(t))
 }
 
 func checkCommand(t *tool) *cobra.Command {

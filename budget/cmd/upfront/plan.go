@@ -19,9 +19,9 @@ import (
 )
 
 func newPlanCommand(t *tool) *cobra.Command {
-	return group("plan", "plans of budgets: checked, drawn, suggested and deployed",
+	return group("plan", "plans of budgets: checked, drawn, compared, merged, suggested and deployed",
 		"Plans of budgets, as JSON that budget.ReadPlan reads.",
-		planCheckCommand(t), planDrawCommand(t), planSuggestCommand(t), planFleetCommand(t))
+		planCheckCommand(t), planDrawCommand(t), planDiffCommand(t), t.mergeCommand(planVersions), planSuggestCommand(t), planFleetCommand(t))
 }
 
 func planCheckCommand(t *tool) *cobra.Command {

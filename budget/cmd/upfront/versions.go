@@ -1,0 +1,535 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/cmd/internal/merge"
+	"github.com/upfront-mem/upfront/platform/jsonfile"
+	"github.com/upfront-mem/upfront/scope/flow"
+	"github.com/upfront-mem/upfront/scope/flow/source"
+)
+
+// versions reads the versions of one kind of file, to compare and merge them.
+type versions struct {
+	kind   string // plan, graph
+	schema *merge.Schema
+	// read returns the text of a file. The error has all faults of the file.
+	read func(name string) ([]byte, error)
+	// check returns the faults of a merged file that is going to be name.
+	check func(name string, data []byte) error
+}
+
+// tree reads a file by name and key.
+func (v versions) tree(name string) (*merge.Tree, error) {
+	data, err := v.read(name)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := merge.Parse(name, data, v.schema)
+	return tree, foundBy(err)
+}
+
+// trees reads several files; the error has the faults of all.
+func (v versions) trees(names []string) (list []*merge.Tree, err error) {
+	var errs []error
+	for _, name := range names {
+		tree, err := v.tree(name)
+		list, errs = append(list, tree), append(errs, err)
+	}
+	return list, errors.Join(errs...)
+}
+
+// faults returns the faults of A and B, or else of their merge.
+func (v versions) faults(names []string, merged string, data []byte) error {
+	fault := v.check(merged, data)
+	if fault == nil {
+		return nil
+	}
+	var own []error
+	for _, name := range names {
+		data, err := v.read(name)
+		own = append(own, cmp.Or(err, v.check(name, data)))
+	}
+	if err := errors.Join(own...); err != nil {
+		return err
+	}
+	return fmt.Errorf("the merge has faults, and isn't written; their lines are its own:\n%w", fault)
+}
+
+// diffed is the output of plan diff and flow diff.
+type diffed struct {
+	A       string         `json:"a"`
+	B       string         `json:"b"`
+	Equal   bool           `json:"equal"`
+	Changes []merge.Change `json:"changes,omitempty"`
+	Cost    *costs         `json:"cost,omitempty"` // of plans
+}
+
+func (v versions) diff(names []string) (d diffed, err error) {
+	trees, err := v.trees(names)
+	if err != nil {
+		return d, err
+	}
+	d = diffed{A: names[0], B: names[1], Changes: merge.Diff(trees[0], trees[1])}
+	d.Equal = len(d.Changes) == 0
+	return d, nil
+}
+
+// diffResult prints a diff, or writes its picture.
+func (t *tool) diffResult(d diffed, out string, picture func(io.Writer) error) (err error) {
+	if out == "" {
+		err = t.print(d, func(w io.Writer) error { return t.changes(w, d) })
+	} else {
+		err = t.draw(out, "", picture)
+	}
+	if err != nil || d.Equal {
+		return err
+	}
+	return found{}
+}
+
+const diffCodes = "Exit code: 0 they are equal, 1 they differ, 2 trouble."
+
+func planDiffCommand(t *tool) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "lists the changes between two plans by name and key, and their cost",
+		Long: `Lists the changes between two plans by name and key: + added, - gone, > moved, ~ changed.
+The order of keys and the form of sizes have no meaning, but that of regions has. The cost
+follows: bytes of addresses and of resident memory at most, by region, and the memory that
+plan fleet requests without flags of its own. With -o it draws both maps, as SVG.
+
+` + diffCodes,
+		Example: "  upfront plan diff old.json plan.json\n  upfront plan diff old.json plan.json -o plans.svg",
+		Args:    takes(2, 2),
+		RunE: func(_ *cobra.Command, names []string) error {
+			d, err := planVersions.diff(names)
+			if err != nil {
+				return err
+			}
+			var plans [2]budget.Plan
+			for i, name := range names {
+				if plans[i], err = readPlan(name); err != nil {
+					return err
+				}
+			}
+			if d.Cost, err = costsOf(plans); err != nil {
+				return err
+			}
+			return t.diffResult(d, out, func(w io.Writer) error { return nil })
+		},
+	}
+	outFlag(c, &out, "file of the picture, SVG")
+	return c
+}
+
+// costs are the costs of two plans.
+type costs struct {
+	A budget.Cost `json:"a"`
+	B budget.Cost `json:"b"`
+	// Parts are the regions, with all their slots, and the frame and scratch, if they differ.
+	Parts []costRow `json:"parts,omitempty"`
+	// Request is the memory that plan fleet requests; without one, Why says why.
+	Request costRow `json:"request"`
+	Why     string  `json:"why,omitempty"`
+}
+
+// costRow is a cost in bytes.
+type costRow struct {
+	Name string `json:"name,omitempty"`
+	A    uint64 `json:"a"`
+	B    uint64 `json:"b"`
+}
+
+func costsOf(plans [2]budget.Plan) (c *costs, err error) {
+	c = &costs{}
+	if c.A, err = plans[0].Cost(); err != nil {
+		return nil, err
+	}
+	if c.B, err = plans[1].Cost(); err != nil {
+		return nil, err
+	}
+	a, b := partsOf(plans[0]), partsOf(plans[1])
+	for _, row := range b {
+		if !slices.ContainsFunc(a, func(r costRow) bool { return r.Name == row.Name }) {
+			a = append(a, costRow{Name: row.Name})
+		}
+	}
+	for _, row := range a {
+		if i := slices.IndexFunc(b, func(r costRow) bool { return r.Name == row.Name }); i >= 0 {
+			row.B = b[i].A
+		}
+		if row.A != row.B {
+			c.Parts = append(c.Parts, row)
+		}
+	}
+	for i, name := range []string{"A", "B"} {
+		if err := unbounded(plans[i]); err != nil {
+			c.Why = name + ": " + err.Error()
+			return c, nil
+		}
+	}
+	c.Request.A, c.Request.B = usualFleet.sum(c.A).Total, usualFleet.sum(c.B).Total
+	return c, nil
+}
+
+// partsOf returns the bytes of a plan's parts, in column A, without a region that takes the rest.
+func partsOf(p budget.Plan) (rows []costRow) {
+	for _, r := range p.Regions {
+		if r.Size == budget.Rest {
+			continue
+		}
+		rows = append(rows, costRow{Name: r.Name, A: r.Size * uint64(max(1, r.Slots))})
+	}
+	rows = append(rows, costRow{Name: "frame", A: p.Frame.Size * uint64(p.Frame.Buffers)})
+	return append(rows, costRow{Name: "scratch", A: p.Scratch.Size * uint64(p.Scratch.Workers*max(p.Scratch.Each, 2))})
+}
+
+// costs writes the costs that differ, in bytes, and the request.
+func (t *tool) costs(w io.Writer, c *costs) error {
+	if c == nil {
+		return nil
+	}
+	rows := [][]cell{{left("cost in bytes"), right("A"), right("B"), right("change")}}
+	add := func(name string, a, b uint64) {
+		change, paint := "", colour("")
+		switch {
+		case a < b:
+			change, paint = fmt.Sprint("+", b-a), red
+		case a > b:
+			change, paint = fmt.Sprint("-", a-b), green
+		}
+		rows = append(rows, []cell{left(name), right(fmt.Sprint(a)), right(fmt.Sprint(b)), {change, true, paint}})
+	}
+	for _, row := range []costRow{{"addresses", c.A.Addresses, c.B.Addresses}, {"resident at most", c.A.Resident4K, c.B.Resident4K},
+		{"with 64 KiB pages", c.A.Resident64K, c.B.Resident64K}, {"Go heap", c.A.GoHeap, c.B.GoHeap}, {"C heap", c.A.CHeap, c.B.CHeap}} {
+		if row.A != row.B {
+			add(row.Name, row.A, row.B)
+		}
+	}
+	for _, row := range c.Parts {
+		add("  "+row.Name, row.A, row.B)
+	}
+	says := "plan fleet requests " + fmt.Sprint(c.Request.B) + " bytes for each"
+	switch {
+	case c.Why != "":
+		says = "plan fleet can't request memory: " + c.Why
+	case c.Request.A != c.Request.B:
+		says = fmt.Sprintf("plan fleet requests %d bytes instead of %d", c.Request.B, c.Request.A)
+	}
+	if len(rows) > 1 {
+		if err := t.table(w, rows); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(w, says)
+	return err
+}
+
+func flowDiffCommand(t *tool) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "lists the changes between two graphs by node, input, link and key",
+		Long: `Lists the changes between two graphs by node, input, link and key: + added, - gone,
+> moved, ~ changed. The order of a node's keys has no meaning. With -o it draws both in
+one layout, as SVG. A blob has no notes, so those of a file aren't compared with it.
+
+` + diffCodes,
+		Example: "  upfront flow diff old.json door.json\n  upfront flow diff level.blob door.json -o doors.svg",
+		Args:    takes(2, 2),
+		RunE: func(_ *cobra.Command, names []string) error {
+			var graphs [2]flow.Source
+			var errs []error
+			plain := false
+			for i, name := range names {
+				data, err := readFile(name)
+				plain = plain || isBlob(data)
+				if err == nil {
+					graphs[i], err = read(name)
+				}
+				errs = append(errs, err)
+			}
+			if err := errors.Join(errs...); err != nil {
+				return err
+			}
+			v := versions{schema: merge.Graph, read: readFile}
+			if plain {
+				v.read = func(name string) ([]byte, error) { return source.Write(graphs[slices.Index(names, name)]), nil }
+			}
+			d, err := v.diff(names)
+			if err != nil {
+				return err
+			}
+			return t.diffResult(d, out, func(w io.Writer) error { return nil })
+		},
+	}
+	outFlag(c, &out, "file of the picture, SVG")
+	return c
+}
+
+// changes writes the text of a diff, in lines of 80 columns.
+func (t *tool) changes(w io.Writer, d diffed) error {
+	if d.Equal {
+		_, err := fmt.Fprintln(w, "equal")
+		return err
+	}
+	wide := 0
+	for _, c := range d.Changes {
+		wide = max(wide, min(len([]rune(c.Path)), 38))
+	}
+	for _, c := range d.Changes {
+		sign, paint, says := "~", colour(""), ""
+		switch c.Kind {
+		case merge.Added:
+			sign, paint, says = "+", green, oneLine(c.To)
+		case merge.Gone:
+			sign, paint, says = "-", red, oneLine(c.From)
+		case merge.Moved:
+			sign, paint, says = ">", faint, fmt.Sprintf("%s from place %d to %d", oneLine(c.To), c.Was, c.At)
+			says = strings.TrimSpace(says)
+		default:
+			room := 80 - 2 - wide - 2 - 3
+			from := cut(oneLine(c.From), max(room/2, room-len([]rune(oneLine(c.To)))))
+			says = from + " → " + oneLine(c.To)
+		}
+		path := cut(c.Path, 38)
+		line := fmt.Sprintf("%s %s%s  %s", sign, path, strings.Repeat(" ", wide-len([]rune(path))), says)
+		if _, err := fmt.Fprintln(w, t.paint(paint, strings.TrimSpace(cut(line, 80)))); err != nil {
+			return err
+		}
+	}
+	return t.costs(w, d.Cost)
+}
+
+// oneLine returns a value without the space between its parts.
+func oneLine(text []byte) string {
+	var b bytes.Buffer
+	_ = json.Compact(&b, text) // it is JSON, or empty
+	return jsonfile.Printable(b.String())
+}
+
+// cut returns at most so many characters of a text.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:max(most-1, 0)]) + "…"
+	}
+	return text
+}
+
+// merged is the output of plan merge and flow merge.
+type merged struct {
+	File      string           `json:"file"`            // the merged file
+	Bytes     int              `json:"bytes,omitempty"` // written
+	Conflicts []merge.Conflict `json:"conflicts,omitempty"`
+}
+
+// text returns the conflicts: of each, the path, and the three values with their lines.
+func (m merged) text() string {
+	var b strings.Builder
+	if len(m.Conflicts) != 0 {
+		state := "it has the values of A"
+		if m.Bytes == 0 {
+			state = "nothing is written"
+		}
+		fmt.Fprintf(&b, "%s: %s; %s\n", printable(m.File), plural(len(m.Conflicts), "conflict"), state)
+	}
+	for _, c := range m.Conflicts {
+		what := ""
+		if c.Order {
+			what = ", the order"
+		}
+		fmt.Fprintf(&b, "%s%s:\n", cut(c.Path, 60), what)
+		for _, v := range []struct {
+			name string
+			line int
+			text []byte
+		}{{"base", c.LineBase, c.Base}, {"A", c.LineA, c.A}, {"B", c.LineB, c.B}} {
+			if v.text == nil {
+				fmt.Fprintf(&b, "  %-10s none\n", v.name)
+			} else {
+				fmt.Fprintf(&b, "  %-10s %s\n", fmt.Sprint(v.name, ":", v.line), cut(oneLine(v.text), 66))
+			}
+		}
+	}
+	return b.String()
+}
+
+func plural(count int, thing string) string {
+	if count != 1 {
+		thing += "s"
+	}
+	return fmt.Sprint(count, " ", thing)
+}
+
+// mergeCommand returns the merge command of a kind of file.
+func (t *tool) mergeCommand(v versions) *cobra.Command {
+	var out, name string
+	group := map[string]string{"plan": "plan", "graph": "flow"}[v.kind]
+	c := &cobra.Command{
+		Use:   "merge BASE A B",
+		Short: "merges two versions of a " + v.kind + " that were both made of BASE, into A",
+		Long: `Merges two versions of a ` + v.kind + ` that were both made of BASE: A gets the changes that B made.
+They are compared by name and key, so two changes of one object don't conflict. A value
+that both changed differently is a conflict, and so is a part that one removed and the
+other changed; it is listed with the three values and their lines.
+
+Without a conflict the result is written to A, or to the file of -o. With one, A is left
+as it was, and -o writes a file with the value of A for each conflict. A result with a
+fault is never written.
+
+As a driver of git merge, with --name for its messages:
+
+  git config merge.upfront-` + v.kind + `.driver "upfront ` + group + ` merge %O %A %B -o %A --name %P"
+  echo "*.` + v.kind + `.json merge=upfront-` + v.kind + `" >> .gitattributes
+
+Exit code: 0 merged, 1 there are conflicts or faults, 2 trouble.`,
+		Example: "  upfront " + group + " merge base.json a.json b.json\n  upfront " + group + " merge base.json a.json b.json -o both.json",
+		Args:    takes(3, 3),
+		RunE: func(_ *cobra.Command, names []string) error {
+			trees, err := v.trees(names)
+			if err != nil {
+				return err
+			}
+			data, conflicts := merge.Merge(trees[0], trees[1], trees[2])
+			result := merged{File: cmp.Or(name, names[1]), Conflicts: conflicts}
+			fault := v.faults(names[1:], result.File, data)
+			to := out
+			if to == "" && conflicts == nil {
+				to = names[1]
+			}
+			switch {
+			case fault != nil:
+				err = found{fault}
+			case to == "-":
+				err = t.write(to, data)
+				if conflicts != nil {
+					err = errors.Join(err, found{errors.New(result.text())})
+				}
+				return err
+			case to != "":
+				if err := replace(to, data); err != nil {
+					return err
+				}
+				result.Bytes = len(data)
+			}
+			if conflicts != nil {
+				err = errors.Join(found{}, err)
+			}
+			return errors.Join(t.print(result, func(w io.Writer) error {
+				_, err := io.WriteString(w, result.text())
+				return err
+			}), err)
+		},
+	}
+	outFlag(c, &out, "file of the result, also with conflicts (default A, without)")
+	c.Flags().StringVar(&name, "name", "", "name of the file in messages (default A)")
+	return c
+}
+
+// replace writes a file as a whole: if it fails, the old file is as it was.
+func replace(name string, data []byte) (err error) {
+	mode := os.FileMode(0o644)
+	if info, err := os.Stat(name); err == nil {
+		mode = info.Mode().Perm()
+	}
+	file, err := os.CreateTemp(filepath.Dir(name), ".upfront-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}
+
+// graphVersions reads graphs, checked against the vocabulary in the file host, if it has a name.
+func graphVersions(host *string) versions {
+	return versions{
+		kind:   "graph",
+		schema: merge.Graph,
+		read: func(name string) ([]byte, error) {
+			data, err := readFile(name)
+			if err != nil {
+				return nil, err
+			}
+			if isBlob(data) {
+				return nil, found{fmt.Errorf("%s: a blob; flow export writes it as JSON", name)}
+			}
+			_, err = source.Read(name, data)
+			return data, foundBy(err)
+		},
+		check: func(name string, data []byte) error {
+			graph, err := source.Read(name, data)
+			if err != nil {
+				return err
+			}
+			vocabulary := source.Guess(graph)
+			if *host != "" {
+				text, err := readFile(*host)
+				if err != nil {
+					return err
+				}
+				if vocabulary, err = source.ReadVocabulary(*host, text); err != nil {
+					return err
+				}
+			}
+			_, _, err = source.Compile(name, data, vocabulary)
+			return err
+		},
+	}
+}
+
+func flowMergeCommand(t *tool) *cobra.Command {
+	var host string
+	c := t.mergeCommand(graphVersions(&host))
+	hostFlag(c, &host)
+	return c
+}
+
+var planVersions = versions{
+	kind:   "plan",
+	schema: merge.Plan,
+	read: func(name string) ([]byte, error) {
+		if _, err := readPlan(name); err != nil {
+			return nil, err
+		}
+		return jsonfile.ReadFile(name, reportMax, errTooLarge.Error())
+	},
+	check: func(name string, data []byte) error {
+		plan, err := budget.ParsePlan(data)
+		if err == nil {
+			_, err = plan.Cost()
+		}
+		if err != nil {
+			var lines []string
+			for line := range strings.Lines(err.Error()) {
+				if rest, ofLine := strings.CutPrefix(line, "line "); ofLine {
+					line = name + ":" + rest
+				}
+				lines = append(lines, line)
+			}
+			err = errors.New(strings.Join(lines, ""))
+		}
+		return err
+	},
+}

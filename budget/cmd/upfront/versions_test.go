@@ -1,0 +1,201 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+const versionsDir = "testdata/versions/"
+
+// copied copies the versions of a graph and a plan into a folder, and returns it.
+func copied(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"base.json", "a.json", "b.json", "old.json", "new.json"} {
+		data, err := os.ReadFile(versionsDir + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(dir, name), string(data))
+	}
+	return dir
+}
+
+func put(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read1(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestVersions compares commands and their output with testdata/versions.txt.
+func TestVersions(t *testing.T) {
+	dir := copied(t)
+	base := read1(t, filepath.Join(dir, "base.json"))
+	for name, edit := range map[string][2]string{
+		"spaced.json":   {`{"type": "delay", "in": {"ticks": 150}, "then": "close"}`, `{ "then":["close"], "type":"delay", "in":{"ticks":150} }`},
+		"apart.json":    {`"a": "held", "b": 1`, `"a": "held", "b": 2`},
+		"shut.json":     {`"then": "close"},`, `"then": []},`},
+		"twice.json":    {`"close":  {`, `"open":  {`},
+		"second.json":   {`"version": 1`, `"version": 2`},
+		"dangling.json": {"    \"close\":  {\"action\": \"door.close\", \"in\": {\"tag\": 7}},\n", ""},
+		"to.json":       {`"then": [{"wait": "cancel"}]`, `"then": [{"wait": "cancel"}, "close"]`},
+	} {
+		put(t, filepath.Join(dir, name), strings.Replace(base, edit[0], edit[1], 1))
+	}
+	put(t, filepath.Join(dir, "gone.json"), strings.Replace(read1(t, filepath.Join(dir, "dangling.json")), `, "then": "close"`, "", 1))
+	old := read1(t, filepath.Join(dir, "old.json"))
+	for name, edit := range map[string][2]string{
+		"forms.json":   {`"4MiB"`, `"4096KiB"`},
+		"deep.json":    {`"size": "4MiB"`, `"size": "5MiB"`},
+		"faulty.json":  {`"4MiB"`, `"4mb"`},
+		"renamed.json": {`"systems"`, `"init"`},
+		"small.json":   {`"go_heap": "32MiB"`, `"size": "10MiB", "go_heap": "32MiB"`},
+		"rest.json":    {`"go_heap": "32MiB"`, `"go_heap": "rest"`},
+	} {
+		put(t, filepath.Join(dir, name), strings.Replace(old, edit[0], edit[1], 1))
+	}
+	var all strings.Builder
+	for _, command := range []string{
+		"flow diff DIR/base.json DIR/b.json",
+		"flow diff DIR/base.json DIR/b.json --json",
+		"flow diff DIR/base.json DIR/spaced.json",
+		"flow compile DIR/base.json --host ../../../scope/flow/source/testdata/host.json -o DIR/base.blob --json",
+		"flow diff DIR/base.blob DIR/a.json",
+		"flow diff DIR/base.blob DIR/base.json",
+		"flow diff DIR/base.json DIR/old.json",
+		"flow diff DIR/base.json DIR/twice.json",
+		"flow merge DIR/base.json DIR/a.json DIR/b.json",
+		"flow merge DIR/base.json DIR/a.json DIR/b.json --json",
+		"flow merge DIR/base.json DIR/a.json DIR/apart.json",
+		"flow diff DIR/base.json DIR/a.json",
+		"flow merge DIR/base.json DIR/a.json DIR/b.json -o DIR/merged.json --name door.json",
+		"flow diff DIR/a.json DIR/merged.json",
+		"flow merge DIR/base.json DIR/shut.json DIR/dangling.json -o -",
+		"flow merge DIR/base.json DIR/gone.json DIR/to.json",
+		"flow merge DIR/base.json DIR/dangling.json DIR/a.json",
+		"flow merge DIR/base.json DIR/second.json DIR/base.blob",
+		"flow merge DIR/base.json DIR/twice.json DIR/none.json",
+		"plan diff DIR/old.json DIR/new.json",
+		"plan diff DIR/old.json DIR/new.json --json",
+		"plan diff DIR/old.json DIR/forms.json",
+		"plan diff DIR/old.json DIR/rest.json",
+		"plan diff DIR/base.json DIR/faulty.json",
+		"plan merge DIR/old.json DIR/deep.json DIR/new.json",
+		"plan merge DIR/old.json DIR/renamed.json DIR/faulty.json",
+		"plan merge DIR/old.json DIR/small.json DIR/new.json -o DIR/merged.json",
+		"plan merge DIR/old.json DIR/forms.json DIR/new.json -o -",
+		"plan merge DIR/old.json DIR/new.json",
+	} {
+		all.WriteString(shown(command, map[string]string{"DIR": dir}))
+	}
+	compare(t, "testdata/versions.txt", all.String())
+}
+
+// TestMergeFails: where a merge can't be written, the old file is as it was, and no other file is
+// left.
+func TestMergeFails(t *testing.T) {
+	dir := copied(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if code, _, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o", at("none/x.json")); code != codeTrouble || said == "" {
+		t.Error(code, said)
+	}
+	put(t, at("folder"), "")
+	if code, _, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o", at("folder/x.json")); code != codeTrouble || said == "" {
+		t.Error(code, said)
+	}
+	before, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(at("taken"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o", at("taken")); code != codeTrouble || said == "" {
+		t.Error(code, said)
+	}
+	if after, _ := os.ReadDir(dir); len(after) != len(before)+1 {
+		t.Error("a file is left:", after)
+	}
+	if code, out, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json")); code != codeFine || out+said != "" {
+		t.Error(code, out, said)
+	}
+	if info, err := os.Stat(at("base.json")); err != nil || info.Mode().Perm() != 0o640 {
+		t.Error(info, err)
+	}
+}
+
+// TestGitDriver merges branches with git, by the two lines of configuration on the page.
+func TestGitDriver(t *testing.T) {
+	step.Needs(t, step.Check)
+	if _, err := exec.LookPath("git"); err != nil {
+		step.Lacks(t, "git", "git")
+	}
+	dir := copied(t)
+	tool := filepath.Join(t.TempDir(), "upfront")
+	if out, err := exec.Command("go", "build", "-o", tool, ".").CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	page := read1(t, "../README.md")
+	git := func(fails bool, args ...string) string {
+		t.Helper()
+		c := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "core.autocrlf=false"}, args...)...)
+		c.Dir, c.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(tool)+":"+os.Getenv("PATH"))
+		out, err := c.CombinedOutput()
+		if (err != nil) != fails {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	git(false, "init", "-q", "-b", "main")
+	for _, line := range []string{`merge.upfront-graph.driver "upfront flow merge %O %A %B -o %A --name %P"`, `*.graph.json merge=upfront-graph`} {
+		if !strings.Contains(page, line) {
+			t.Errorf("the page hasn't %s", line)
+		}
+	}
+	git(false, "config", "merge.upfront-graph.driver", "upfront flow merge %O %A %B -o %A --name %P")
+	put(t, filepath.Join(dir, ".gitattributes"), "*.graph.json merge=upfront-graph\n")
+	commit := func(branch, name string) {
+		t.Helper()
+		git(false, "checkout", "-q", "-B", branch, "main")
+		put(t, filepath.Join(dir, "door.graph.json"), read1(t, filepath.Join(dir, name)))
+		git(false, "add", "door.graph.json", ".gitattributes")
+		git(false, "commit", "-q", "-m", branch)
+	}
+	git(false, "commit", "-q", "--allow-empty", "-m", "begin")
+	commit("main", "base.json")
+	commit("a", "a.json")
+	put(t, filepath.Join(dir, "b.json"), strings.Replace(read1(t, filepath.Join(dir, "b.json")), `"speed": 4`, `"speed": 2`, 1))
+	commit("b", "b.json")
+	git(false, "merge", "-q", "-m", "both", "a")
+	merged := read1(t, filepath.Join(dir, "door.graph.json"))
+	for _, part := range []string{`"speed": 3`, `"ticks": 200`, `"blink":`, `"id": 35`} {
+		if !strings.Contains(merged, part) {
+			t.Errorf("no %s in %s", part, merged)
+		}
+	}
+	put(t, filepath.Join(dir, "c.json"), read1(t, versionsDir+"b.json"))
+	commit("c", "c.json")
+	said := git(true, "merge", "-m", "both", "a")
+	want := "door.graph.json: 1 conflict; it has the values of A\nnodes.open.in.speed:\n  base:13    2\n  A:13       4\n  B:13       3\n"
+	if !strings.Contains(said, want) {
+		t.Error(said)
+	}
+	if merged := read1(t, filepath.Join(dir, "door.graph.json")); !strings.Contains(merged, `"ticks": 200`) || !strings.Contains(merged, `"speed": 4`) {
+		t.Error(merged)
+	}
+}
