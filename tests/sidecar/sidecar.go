@@ -14,11 +14,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Values of the game server that New returns.
@@ -45,6 +47,7 @@ type Server struct {
 	Counters        bool // Agones' feature is on
 	Period          int  // of Health, in seconds
 	NoHealth        bool
+	Allocations     int // each changes the annotation agones.dev/last-allocated
 	Labels          map[string]string
 	Annotations     map[string]string
 }
@@ -192,7 +195,11 @@ func (s *Sidecar) answer(w http.ResponseWriter, r *http.Request, call string, pa
 	}
 	if state != "" {
 		s.shutdown = state == "Shutdown"
-		s.change(func(g *Server) { g.State = state })
+		s.change(func(g *Server) {
+			if g.State = state; state == "Allocated" {
+				g.Allocations++
+			}
+		})
 	}
 	answers(w, http.StatusOK, struct{}{})
 }
@@ -259,13 +266,18 @@ func (s *Sidecar) watch(w http.ResponseWriter, r *http.Request) {
 // gameServer returns the game server as Agones writes it: all keys, numbers of 64 bits as strings.
 func (s *Sidecar) gameServer() any {
 	g := s.server
+	annotations := g.Annotations
+	if g.Allocations > 0 {
+		annotations = maps.Clone(annotations)
+		annotations["agones.dev/last-allocated"] = time.Unix(1764200000+int64(g.Allocations), 0).UTC().Format(time.RFC3339Nano)
+	}
 	counters := map[string]any{}
 	if g.Counters {
 		counters["rooms"] = map[string]string{"count": fmt.Sprint(g.Count), "capacity": fmt.Sprint(g.Capacity)}
 	}
 	return map[string]any{
 		"object_meta": map[string]any{"name": "pond-1", "namespace": "default", "uid": UID, "resource_version": "7",
-			"generation": "2", "creation_timestamp": Created, "deletion_timestamp": "0", "annotations": g.Annotations,
+			"generation": "2", "creation_timestamp": Created, "deletion_timestamp": "0", "annotations": annotations,
 			"labels": g.Labels},
 		"spec": map[string]any{"health": map[string]any{"disabled": g.NoHealth, "period_seconds": g.Period, "failure_threshold": 3,
 			"initial_delay_seconds": 5}},

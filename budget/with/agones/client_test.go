@@ -57,7 +57,7 @@ func TestCalls(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, GameServer{Name: "pond-1", Namespace: "default", UID: sidecar.UID, Created: 1764200000,
 		Labels:      map[string]string{"agones.dev/sdk-timestamp": sidecar.Created},
-		Annotations: map[string]string{"agones.dev/sdk-UID": sidecar.UID},
+		Annotations: map[string]string{"agones.dev/sdk-UID": sidecar.UID, "agones.dev/last-allocated": "2025-11-26T23:33:21Z"},
 		Health:      HealthSpec{Period: 5 * time.Second, InitialDelay: 5 * time.Second, FailureThreshold: 3},
 		State:       "Ready", Address: "192.0.2.7", Ports: []Port{{"default", 7777}},
 		Counters: map[string]Counter{"rooms": {big - 3, big + 1}}}, g)

@@ -36,7 +36,9 @@
 //
 // The link compares the game server's state, counter and label with its own, and calls again where
 // they differ. That repairs the loss of a sidecar that restarts. It leaves an allocated server
-// alone that has no room in use yet: the players are on their way.
+// alone that has no room in use yet: the players are on their way. Only if the time of the
+// allocation, an annotation of Agones, is one that the link saw before the last Ready, that Ready
+// was lost, and is repeated.
 //
 // # Limits
 //

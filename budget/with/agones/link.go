@@ -24,6 +24,9 @@ const (
 	defaultPeriod = 5 * time.Second // Agones' own default, until the spec is known
 )
 
+// lastAllocated is the annotation with the time of the last allocation, also of one by the SDK.
+const lastAllocated = "agones.dev/last-allocated"
+
 // The states of a game server that a link asks for.
 const (
 	ready     = "Ready"
@@ -65,6 +68,7 @@ type Link struct {
 	asked   string  // the last state that the sidecar accepted
 	seen    Counter // the sidecar's, or unknown
 	label   string  // the sidecar's
+	past    string  // the last allocation seen before the sidecar accepted Ready
 	strange string  // the last error about the game server's state
 }
 
@@ -299,12 +303,18 @@ func (l *Link) compare(ctx context.Context) error {
 		l.seen = unknown
 	}
 	strange := ""
+	allocation := g.Annotations[lastAllocated]
+	if l.asked != ready {
+		l.past = allocation
+	}
+	// Ready ends the allocation before it, unless a sidecar loses it.
+	lost := g.State == allocated && allocation != "" && allocation == l.past
 	switch g.State {
 	case l.asked:
 	case "Shutdown", "Unhealthy", "Error":
 		strange = "Agones removes it"
 	case "RequestReady", "Reserved", allocated: // of an allocation, players may be on their way
-		if l.asked == ready {
+		if l.asked == ready && !lost {
 			break
 		}
 		fallthrough

@@ -349,7 +349,7 @@ func TestAnotherState(t *testing.T) {
 		// Agones allocates it, and no player comes; a program reserves it.
 		before := p.changes()
 		for _, state := range []string{"Allocated", "Reserved", "RequestReady"} {
-			p.fake.Change(func(g *sidecar.Server) { g.State = state })
+			p.fake.Change(func(g *sidecar.Server) { g.State, g.Allocations = state, g.Allocations+1 })
 			p.shows(long, state, "free", 0)
 		}
 		assert.Equal(t, before, p.changes())
@@ -364,6 +364,38 @@ func TestAnotherState(t *testing.T) {
 		p.shows(long, "Unhealthy", "free", 0)
 		assert.Equal(t, before, p.changes())
 		assert.Equal(t, []string{`agones: the game server is "Unhealthy": Agones removes it`}, p.logged())
+	})
+}
+
+// A sidecar that accepts Ready and restarts loses it. The link repeats Ready, and undoes no
+// allocation that came after it.
+func TestReadyLost(t *testing.T) {
+	inProgram(t, func(t *testing.T, p *program) {
+		lose := func(allocations int) {
+			p.fake.Change(func(g *sidecar.Server) { g.State, g.Allocations = allocated, g.Allocations+allocations })
+		}
+		for range 3 {
+			p.use(1)
+			p.shows(checkEvery+soon, "Allocated", "free", 1)
+			p.use(0)
+			p.shows(soon, "Ready", "free", 0)
+			lose(0)
+			p.shows(checkEvery+soon, "Ready", "free", 0)
+			lose(0)
+			p.shows(checkEvery+soon, "Ready", "free", 0)
+			p.shows(checkEvery+soon, "Ready", "free", 0)
+			assert.Equal(t, []string{`agones: the game server is "Allocated": the sidecar accepted Ready, and is asked again`}, p.logged())
+			lose(1)
+			before := p.changes()
+			p.shows(long, "Allocated", "free", 0)
+			assert.Equal(t, before, p.changes())
+		}
+		// The players of the last allocation come and go.
+		p.use(1)
+		p.shows(checkEvery+soon, "Allocated", "free", 1)
+		p.use(0)
+		p.shows(long, "Ready", "free", 0)
+		assert.Empty(t, p.logged())
 	})
 }
 
