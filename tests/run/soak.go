@@ -31,7 +31,7 @@ func soakParts(t targets) []part {
 		part{"saves", "a saved game of Freedoom goes to arm64 and back, and is played again there", arm64(t, savesThere)},
 		part{"targets", "the tests of every other target", func(p *prover) error { return p.emulateOthers(t) }},
 		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
-		part{"next", "format, vet and the heart's tests under the next release of Go", next},
+		part{"next", "format, vet, the heart's and upfront-vet's tests under the next release of Go", next},
 		part{"fuzz", "each fuzz target for a minute", func(p *prover) error { return p.fuzz("1m", "") }},
 		part{"hostile", "decoders of foreign input, fuzzed for ten minutes each", func(p *prover) error {
 			return p.fuzz("10m", "Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read|Replay|Packets|Views|Client|Save|Record|Scores)")
@@ -109,7 +109,11 @@ func next(p *prover) error {
 	if err := p.do(goCommand("", "vet", "./...").with(nextGo)); err != nil {
 		return err
 	}
-	return p.goTest("", []string{nextGo, "UPFRONT_STEP=check"}, false, limit, "./arena", "./scope/...", "./budget/...", "./tests/conformance")
+	env := []string{nextGo, "UPFRONT_STEP=check"}
+	if err := p.goTest("", env, false, limit, "./arena", "./scope/...", "./budget/...", "./tests/conformance"); err != nil {
+		return err
+	}
+	return p.goTest("budget/cmd", env, false, limit, "./upfront-vet/...")
 }
 
 func soakClients(p *prover) error {

@@ -7,7 +7,8 @@
 // It can't follow calls through interfaces and function values; -h lists its limits. Run a checked
 // build too: it catches misuse at run time.
 //
-// Install it from a checkout: cd budget/cmd && go install ./upfront-vet
+// Install it from a checkout: cd budget/cmd && go install ./upfront-vet. It reads the language of
+// the Go that built it: build it with the Go that runs go vet, or a later one.
 package main
 
 import (

@@ -54,6 +54,9 @@ var table = map[string]does{
 	"scope.Text.Add":                 {same, 0, -1},
 	"scope.Text.AddInt":              {same, 0, -1},
 	"scope.Text.Reset":               {same, 0, -1},
+	"scope.Scope.New":                {gives, 0, -1},
+	"scope.Scope.Slice":              {gives, 0, -1},
+	"scope.Scope.Pool":               {holds, 0, -1},
 	"scope.Maker.New":                {gives, 1, -1},
 	"scope.Maker.TryNew":             {gives, 1, -1},
 	"scope.Maker.Slice":              {gives, 1, -1},
@@ -197,22 +200,34 @@ func init() {
 // nameOf returns "scope.Maker.New" for a function of upfront, "strings.Trim" for one of another
 // package: the package's path from the module's root, the receiver, the name.
 func nameOf(fn *ssa.Function) string {
-	object, ok := fn.Object().(*types.Func)
-	if !ok || object.Pkg() == nil {
+	object, _ := fn.Object().(*types.Func)
+	return nameOfFunc(object)
+}
+
+func nameOfFunc(fn *types.Func) string {
+	if fn == nil || fn.Pkg() == nil {
 		return ""
 	}
-	object = object.Origin()
-	name := object.Name()
-	if r := object.Signature().Recv(); r != nil {
-		t := types.Unalias(r.Type())
-		if p, ok := t.(*types.Pointer); ok {
-			t = types.Unalias(p.Elem())
-		}
-		if named, ok := t.(*types.Named); ok {
-			name = named.Obj().Name() + "." + name
-		}
+	name := fn.Name()
+	if of := receiver(fn); of != nil {
+		name = of.Obj().Name() + "." + name
 	}
-	return strings.TrimPrefix(object.Pkg().Path(), upfront) + "." + name
+	return strings.TrimPrefix(fn.Pkg().Path(), upfront) + "." + name
+}
+
+// receiver returns the type of a method's receiver, without a pointer. It returns nil for other
+// functions, and for methods of an interface without a name.
+func receiver(fn *types.Func) *types.Named {
+	r := fn.Signature().Recv()
+	if r == nil {
+		return nil
+	}
+	t := types.Unalias(r.Type())
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	named, _ := t.(*types.Named)
+	return named
 }
 
 // doing returns the effect of a function, by the tables.

@@ -11,7 +11,7 @@ import (
 var full = map[string]bool{
 	"scope.Maker.Slice": true, "scope.Maker.TrySlice": true, "scope.Maker.SliceAligned": true, "scope.Maker.Clone": true,
 	"scope.ObjectMaker.Slice": true, "scope.Scope.Bytes": true, "scope.Scope.BytesUnzeroed": true, "scope.Builder.Done": true,
-	"scope.List.Slice": true,
+	"scope.Scope.Slice": true, "scope.List.Slice": true,
 	"scope.Text.Bytes": true, "scope.ReadFile": true, "scope.ReadAt": true, "scope/container.List.Slice": true,
 }
 

@@ -180,39 +180,41 @@ func TestPlanted(t *testing.T) {
 	count := 0
 	for module, plants := range planted {
 		count += len(plants)
-		t.Run(module, func(t *testing.T) {
-			wrong, right := newGarden(t, filepath.Join(root, module)), newGarden(t, filepath.Join(root, module))
-			for _, p := range plants {
-				for _, e := range p.also {
-					wrong.edit(e)
-					right.edit(e)
-				}
-				wrong.edit(edit{p.file, p.old, strings.Replace(p.wrong, "//!", "// "+p.name, 1)})
-				right.edit(edit{p.file, p.old, p.right})
-			}
-			list := wrong.vet()
-			for _, p := range plants {
-				file, line := wrong.place(p)
-				i := slices.IndexFunc(list, func(f found) bool { return f.file == file && f.line == line && f.check == p.check })
-				if i < 0 {
-					t.Errorf("%s: not found at %s:%d", p.name, file, line)
-					continue
-				}
-				if !strings.Contains(list[i].message, p.want) {
-					t.Errorf("%s: it says %s", p.name, list[i].message)
-				}
-				list = slices.Delete(list, i, i+1)
-			}
-			for _, f := range list {
-				t.Errorf("reported beside the plants: %s:%d: %s: %s", f.file, f.line, f.check, f.message)
-			}
-			for _, f := range right.vet() {
-				t.Errorf("reported of the controls: %s:%d: %s: %s", f.file, f.line, f.check, f.message)
-			}
-		})
+		t.Run(module, func(t *testing.T) { checkPlants(t, module, plants) })
 	}
 	if count < 30 {
 		t.Errorf("%d errors are planted", count)
+	}
+}
+
+func checkPlants(t *testing.T, module string, plants []plant) {
+	wrong, right := newGarden(t, filepath.Join(root, module)), newGarden(t, filepath.Join(root, module))
+	for _, p := range plants {
+		for _, e := range p.also {
+			wrong.edit(e)
+			right.edit(e)
+		}
+		wrong.edit(edit{p.file, p.old, strings.Replace(p.wrong, "//!", "// "+p.name, 1)})
+		right.edit(edit{p.file, p.old, p.right})
+	}
+	list := wrong.vet()
+	for _, p := range plants {
+		file, line := wrong.place(p)
+		i := slices.IndexFunc(list, func(f found) bool { return f.file == file && f.line == line && f.check == p.check })
+		if i < 0 {
+			t.Errorf("%s: not found at %s:%d", p.name, file, line)
+			continue
+		}
+		if !strings.Contains(list[i].message, p.want) {
+			t.Errorf("%s: it says %s", p.name, list[i].message)
+		}
+		list = slices.Delete(list, i, i+1)
+	}
+	for _, f := range list {
+		t.Errorf("reported beside the plants: %s:%d: %s: %s", f.file, f.line, f.check, f.message)
+	}
+	for _, f := range right.vet() {
+		t.Errorf("reported of the controls: %s:%d: %s: %s", f.file, f.line, f.check, f.message)
 	}
 }
 

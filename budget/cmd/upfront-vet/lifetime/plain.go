@@ -15,15 +15,16 @@ import (
 
 // declaring are the functions that refuse a type argument with Go pointers.
 var declaring = map[string]bool{"scope.Plain": true, "scope.Object": true, "arena.HeapOf": true,
-	"arena.NewBlockPool": true}
+	"arena.NewBlockPool": true, "scope.Scope.New": true, "scope.Scope.Slice": true, "scope.Scope.Pool": true}
 
 var plainTypes = &analysis.Analyzer{
 	Name: "plain",
 	Doc: `reports types with Go pointers that are declared for an arena
 
 The collector doesn't look into a block. scope.Plain, scope.Object, arena.HeapOf and the block pools
-of package arena refuse such a type when the program starts; this check reports the same error
-before. If a generic function passes them its own type parameter, its uses are checked.`,
+of package arena refuse such a type when the program starts, and New, Slice and Pool of a Scope when
+they are called; this check reports the same error before. If a generic function or method passes
+them its own type parameter, its uses are checked.`,
 	FactTypes: []analysis.Fact{new(declares)},
 	Run: func(pass *analysis.Pass) (any, error) {
 		uses := usesOf(pass)
@@ -45,39 +46,37 @@ before. If a generic function passes them its own type parameter, its uses are c
 	},
 }
 
-// declares is the fact of a generic function, or of a method of a generic type. For each function
-// of declaring it lists the type parameters, by number, whose values are part of the declared type.
+// declares is the fact of a generic function or method, or of a method of a generic type. For each
+// function of declaring it lists the type parameters, by number, whose values are part of the
+// declared type. Those of a method's receiver come before its own.
 type declares map[string][]int
 
 func (*declares) AFact() {}
 
-// use is a mention of a generic function, or of a method of a generic type, with its type
-// arguments.
+// use is a mention of a generic function or method, or of a method of a generic type, with its type
+// arguments. Those of a method's receiver come before its own.
 type use struct {
 	id    *ast.Ident
 	fn    *types.Func
-	types *types.TypeList
+	types []types.Type
 	in    *types.Func // the function around it, or nil
 }
 
 // usesOf returns the uses in a package that aren't silenced, in the order of the text.
 func usesOf(pass *analysis.Pass) (list []use) {
 	keeps := keepsOf(pass)
-	add := func(id *ast.Ident, args *types.TypeList) {
-		if fn, ok := pass.TypesInfo.Uses[id].(*types.Func); ok && fn.Pkg() != nil && args.Len() > 0 && !keeps.covers(id.Pos()) {
+	for id, object := range pass.TypesInfo.Uses {
+		fn, ok := object.(*types.Func)
+		if !ok || fn.Pkg() == nil || keeps.covers(id.Pos()) {
+			continue
+		}
+		var args []types.Type
+		if of := receiver(fn); of != nil {
+			args = slices.Collect(of.TypeArgs().Types())
+		}
+		args = slices.AppendSeq(args, pass.TypesInfo.Instances[id].TypeArgs.Types())
+		if len(args) > 0 {
 			list = append(list, use{id, fn.Origin(), args, nil})
-		}
-	}
-	for id, instance := range pass.TypesInfo.Instances {
-		add(id, instance.TypeArgs)
-	}
-	for selector, selection := range pass.TypesInfo.Selections {
-		t := types.Unalias(selection.Recv())
-		if p, ok := t.(*types.Pointer); ok {
-			t = types.Unalias(p.Elem())
-		}
-		if named, ok := t.(*types.Named); ok && len(selection.Index()) == 1 {
-			add(selector.Sel, named.TypeArgs())
 		}
 	}
 	slices.SortFunc(list, func(a, b use) int { return int(a.id.Pos() - b.id.Pos()) })
@@ -104,9 +103,8 @@ type declared struct {
 }
 
 func (u *use) declared(pass *analysis.Pass) (list []declared) {
-	rest, ours := strings.CutPrefix(u.fn.Pkg().Path(), upfront)
-	if name := rest + "." + u.fn.Name(); ours && declaring[name] {
-		return []declared{{name, "", u.types.At(0)}}
+	if name := nameOfFunc(u.fn); declaring[name] && strings.HasPrefix(u.fn.Pkg().Path(), upfront) {
+		return []declared{{name, "", u.types[0]}}
 	}
 	var fact declares
 	if !pass.ImportObjectFact(u.fn, &fact) {
@@ -114,8 +112,8 @@ func (u *use) declared(pass *analysis.Pass) (list []declared) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fact)) {
 		for _, i := range fact[name] {
-			if i < u.types.Len() {
-				list = append(list, declared{name, " by " + u.fn.Name(), u.types.At(i)})
+			if i < len(u.types) {
+				list = append(list, declared{name, " by " + u.fn.Name(), u.types[i]})
 			}
 		}
 	}
@@ -129,15 +127,12 @@ func (u *use) handOn(pass *analysis.Pass) (grown bool) {
 		return false
 	}
 	sig := u.in.Signature()
-	params := sig.TypeParams()
-	if params.Len() == 0 {
-		params = sig.RecvTypeParams()
-	}
+	params := slices.AppendSeq(slices.Collect(sig.RecvTypeParams().TypeParams()), sig.TypeParams().TypeParams())
 	fact := declares{}
 	pass.ImportObjectFact(u.in, &fact)
 	for _, d := range u.declared(pass) {
-		for i := range params.Len() {
-			if !slices.Contains(fact[d.name], i) && lies(params.At(i), d.t) {
+		for i, p := range params {
+			if !slices.Contains(fact[d.name], i) && lies(p, d.t) {
 				fact[d.name], grown = append(fact[d.name], i), true
 			}
 		}
