@@ -13,13 +13,14 @@ import (
 const goBacked = false
 
 var host = pages{
-	reserve: mapAnywhere,
-	allow:   allowAccess,
-	deny:    denyAccess,
-	discard: discardPages,
-	drop:    dropPages,
-	lock:    lockPages,
-	unlock:  unlockPages,
+	reserve:    mapAnywhere,
+	allow:      allowAccess,
+	deny:       denyAccess,
+	discard:    discardPages,
+	drop:       dropPages,
+	lock:       lockPages,
+	lockAdvice: lockAdvice,
+	unlock:     unlockPages,
 	checkHuge: func(uint64, uint64) (bool, error) {
 		return false, fmt.Errorf("%w: a large page is committed and locked from the start, and needs the right to lock pages", unsupported())
 	},
@@ -85,7 +86,10 @@ func dropPages(p unsafe.Pointer, size uint64) error {
 }
 
 func lockPages(p unsafe.Pointer, size uint64) error {
-	err := windows.VirtualLock(uintptr(p), uintptr(size))
+	return windows.VirtualLock(uintptr(p), uintptr(size))
+}
+
+func lockAdvice(err error, size uint64) error {
 	if errors.Is(err, windows.ERROR_WORKING_SET_QUOTA) {
 		// The system keeps a few of these pages for itself and doesn't report how many.
 		var limit, most uintptr
