@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -108,8 +110,10 @@ func (f *fleetFlags) check(plan budget.Plan) error {
 		return fmt.Errorf("--only %q: must be fleet or deployment", f.only)
 	case !objectName.MatchString(f.name):
 		return fmt.Errorf("--name %q: must be a letter, then at most 62 of a-z, 0-9 and -", f.name)
-	case f.replicas < 0:
-		return fmt.Errorf("--replicas %d: must not be negative", f.replicas)
+	case strings.ContainsFunc(f.image, unicode.IsSpace):
+		return fmt.Errorf("--image %q: must have no spaces", f.image)
+	case f.replicas < 0 || f.replicas > math.MaxInt32:
+		return fmt.Errorf("--replicas %d: must be 0 to %d", f.replicas, math.MaxInt32)
 	case f.pages != 4*budget.KiB && f.pages != 64*budget.KiB:
 		return fmt.Errorf("--pages %s: must be 4KiB or 64KiB", f.pages.String())
 	case f.port < 1 || f.port > 65535:
@@ -403,14 +407,20 @@ func node(value any) (*yaml.Node, error) {
 	if err := yaml.Unmarshal(text, &document); err != nil { // JSON is YAML
 		return nil, err
 	}
-	block(&document)
-	return document.Content[0], nil
+	return document.Content[0], block(&document)
 }
 
-// block removes JSON's braces and needless quotes.
-func block(n *yaml.Node) {
+// block removes JSON's braces and needless quotes. Strings are encoded again for quotes that
+// Kubernetes needs: there, an unquoted no is false.
+func block(n *yaml.Node) error {
 	n.Style = 0
-	for _, n := range n.Content {
-		block(n)
+	if n.Tag == "!!str" {
+		return n.Encode(n.Value)
 	}
+	for _, n := range n.Content {
+		if err := block(n); err != nil {
+			return err
+		}
+	}
+	return nil
 }

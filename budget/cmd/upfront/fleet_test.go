@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,8 @@ func TestPlanFleet(t *testing.T) {
 		"plan fleet SERVE --port 65536",
 		"plan fleet SERVE --health-port 0",
 		"plan fleet SERVE --replicas -1",
+		"plan fleet SERVE --replicas 2147483648",
+		"plan fleet SERVE --only fleet --name on --image no",
 		"plan fleet SERVE --only pod",
 		"plan fleet DATA/fine.json",
 		"plan fleet DATA/faulty.json",
@@ -132,6 +135,15 @@ func TestFleetOfARest(t *testing.T) {
 	code, out, said = runs("plan", "check", file)
 	if want := "Go heap 4096KiB"; code != codeFine || !strings.Contains(out, want) {
 		t.Error(code, out, said)
+	}
+}
+
+func TestFleetImageWithASpace(t *testing.T) {
+	for _, image := range []string{" frogs:1", "frogs:1\n", "frogs :1"} {
+		code, out, said := runs("plan", "fleet", servePlan, "--image", image)
+		if want := fmt.Sprintf("--image %q: must have no spaces\n", image); code != codeTrouble || out != "" || said != want {
+			t.Error(code, out, said)
+		}
 	}
 }
 
