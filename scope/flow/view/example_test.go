@@ -2,8 +2,10 @@ package view_test
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/upfront-mem/upfront/arena/blob"
 	"github.com/upfront-mem/upfront/budget"
@@ -12,6 +14,25 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow/source"
 	"github.com/upfront-mem/upfront/scope/flow/view"
 )
+
+// The description of a picture counts the marks.
+func ExampleDiff() {
+	wait := flow.Node{Name: "wait", Type: "delay", In: []flow.Input{{Name: "ticks", Constant: 150}},
+		List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "close"}}}}}
+	shut := flow.Node{Name: "close", Type: "action", Of: "door.close"}
+	faster := wait
+	faster.In = []flow.Input{{Name: "ticks", Constant: 100}}
+	var picture strings.Builder
+	err := view.Diff(&picture, flow.Source{Name: "door", Nodes: []flow.Node{wait, shut}},
+		flow.Source{Name: "door", Nodes: []flow.Node{faster, shut}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, text, _ := strings.Cut(picture.String(), "<desc>")
+	text, _, _ = strings.Cut(text, "</desc>")
+	fmt.Println(text)
+	// Output: Events: 0, nodes of logic: 1, actions: 1. Boxes and wires untouched: 1, 1; added: 0, 0; gone: 0, 0; changed: 1, 0.
+}
 
 // A trace shows the run of an event, node by node.
 func ExampleTrace() {

@@ -8,12 +8,13 @@ import (
 
 // Sizes are whole pixels, so that each target draws the same.
 const (
-	layerGap = 64 // between layers, for wires to turn
+	layerGap = 48 // between layers, for wires to turn; labels take more
 	boxGap   = 18 // between the boxes of a layer
 	endGap   = 12 // between the ends of wires at a box
 	groupGap = 36 // between groups of boxes without a common wire
 	margin   = 20
 	head     = 84 // height of title and legend
+	markHead = 44 // height of the legend of marks
 	sweeps   = 8
 )
 
@@ -36,7 +37,11 @@ func (p *picture) layOut() (width, height int) {
 		area += (g.width + groupGap) * (g.height + groupGap)
 		tallest = max(tallest, g.height+groupGap)
 	}
-	// Groups fill columns. Their height makes the picture a third wider than high.
+	// Groups fill columns below the legend. Their height makes the picture a third wider than high.
+	top := head
+	if p.marked {
+		top += markHead
+	}
 	column := max(tallest, int(math.Sqrt(float64(area*3/4))))
 	x, y, wide := margin, 0, 0
 	for _, g := range groups {
@@ -44,12 +49,12 @@ func (p *picture) layOut() (width, height int) {
 			x, y, wide = x+wide+groupGap, 0, 0
 		}
 		for _, b := range g.boxes {
-			b.x, b.y = b.x+x, b.y+y+head
+			b.x, b.y = b.x+x, b.y+y+top
 		}
 		y, wide = y+g.height+groupGap, max(wide, g.width)
 		width, height = max(width, x+wide), max(height, y)
 	}
-	return width + margin, height + head
+	return width + margin, height + top
 }
 
 // group is a set of linked boxes, and their wires in pieces from layer to layer.
@@ -248,23 +253,39 @@ func (g *group) order() {
 }
 
 // place sets the places of the boxes, each as close to the mean of its neighbours as the boxes
-// above and below allow.
+// above and below allow. Between two layers there is room for labels at either side, where wires
+// are straight, and for wires to turn.
 func (g *group) place() {
+	for _, w := range g.wires {
+		b, atEnd := w.labelled()
+		if w.from == w.to {
+			continue
+		}
+		if atEnd {
+			b.before = max(b.before, w.noteWidth())
+		} else {
+			b.after = max(b.after, w.noteWidth())
+		}
+	}
 	x := 0
 	for _, layer := range g.inLayer {
-		wide, y := 0, 0
+		wide, before, after, y := 0, 0, 0, 0
 		for _, b := range layer {
-			wide = max(wide, b.w)
-			b.x, b.y = x, y
-			y += b.h + boxGap
+			wide, before = max(wide, b.w), max(before, b.before)
 		}
+		for _, b := range layer {
+			after = max(after, b.w+b.after-wide)
+		}
+		x += before
 		for _, b := range layer {
 			if b.bend {
 				b.w = wide
 			}
+			b.x, b.y, b.before, b.after = x, y, before, wide+after-b.w
+			y += b.h + boxGap
 		}
 		g.width = x + wide
-		x += wide + layerGap
+		x += wide + after + layerGap
 	}
 	g.sweep(func(layer []*box, beside map[*box][]*box) {
 		for _, b := range layer {

@@ -23,26 +23,32 @@ const (
 var kinds = [...]string{"event", "logic", "action", "variable"}
 
 type picture struct {
-	name  string
-	boxes []*box
-	wires []*wire
+	name   string
+	title  string
+	marked bool // of two versions
+	boxes  []*box
+	wires  []*wire
 }
 
 // box is a node, a variable, or a bend of a wire.
 type box struct {
 	index      int
 	kind       kind
+	mark       mark
 	name       string
 	lines      []string
 	bend       bool
 	layer      int
 	rank, want int
 	x, y, w, h int
+	// room for labels on its left and its right, up to where wires turn
+	before, after int
 }
 
 // wire is a control link, or a link from or to a variable.
 type wire struct {
 	from, to *box
+	mark     mark
 	label    string
 	variable bool
 	back     bool   // drawn from right to left
@@ -51,8 +57,8 @@ type wire struct {
 	end      point
 }
 
-func (p *picture) box(k kind, name string, lines ...string) *box {
-	b := &box{index: len(p.boxes), kind: k, name: oneLine(name)}
+func (p *picture) box(k kind, m mark, name string, lines ...string) *box {
+	b := &box{index: len(p.boxes), kind: k, mark: m, name: oneLine(name)}
 	wide := len([]rune(b.name))
 	for _, line := range lines {
 		line = oneLine(line)
@@ -67,9 +73,12 @@ func (p *picture) box(k kind, name string, lines ...string) *box {
 // textHeight returns the height of a name and the lines below it.
 func textHeight(lines int) int { return 26 + 15*lines }
 
-func (p *picture) wire(from, to *box, label string, variable bool) {
-	p.wires = append(p.wires, &wire{from: from, to: to, label: oneLine(label), variable: variable})
+func (p *picture) wire(from, to *box, m mark, label string, variable bool) {
+	p.wires = append(p.wires, &wire{from: from, to: to, mark: m, label: oneLine(label), variable: variable})
 }
+
+// noteBadge is the width of the badge before a label.
+const noteBadge = 17
 
 // textMax is the most characters of a line.
 const textMax = 36
@@ -133,26 +142,42 @@ func (p *picture) svg() []byte {
 	for _, box := range p.boxes {
 		count[box.kind]++
 	}
-	title := fmt.Sprintf("flow %s", oneLine(p.name))
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n",
 		width, height, width, height)
-	fmt.Fprintf(&b, "<title>%s</title>\n<desc>Events: %d, nodes of logic: %d, actions: %d.</desc>\n",
-		html.EscapeString(title), count[event], count[logic], count[action])
+	fmt.Fprintf(&b, "<title>%s</title>\n<desc>Events: %d, nodes of logic: %d, actions: %d.%s</desc>\n",
+		html.EscapeString(p.title), count[event], count[logic], count[action], p.counts())
 	b.WriteString(style)
-	fmt.Fprintf(&b, `<text class="title" x="%d" y="32">%s</text>`+"\n", margin, html.EscapeString(title))
-	legend(&b)
+	if p.marked {
+		b.WriteString(markStyle)
+	}
+	fmt.Fprintf(&b, `<text class="title" x="%d" y="32">%s</text>`+"\n", margin, html.EscapeString(p.title))
+	p.legend(&b)
 	p.ports()
 	for _, w := range p.wires {
-		w.draw(&b)
+		p.group(&b, w.mark, func() { w.draw(&b) })
 	}
 	for _, box := range p.boxes {
-		box.draw(&b)
+		p.group(&b, box.mark, func() { box.draw(&b) })
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()
 }
 
-func legend(b *bytes.Buffer) {
+func (p *picture) legend(b *bytes.Buffer) {
+	p.group(b, same, func() { kindLegend(b) })
+	if !p.marked {
+		return
+	}
+	x := margin
+	for _, m := range []mark{added, gone, changed, same} {
+		sample := box{kind: logic, mark: m, x: x, y: 90, w: 7*len(marks[m]) + 28, h: textHeight(0), name: marks[m]}
+		wire := wire{mark: m, start: point{x + sample.w, 103}, end: point{x + sample.w + 58, 103}, via: []*box{&sample, &sample}, to: &sample}
+		p.group(b, m, func() { wire.draw(b); sample.draw(b) })
+		x += sample.w + 78
+	}
+}
+
+func kindLegend(b *bytes.Buffer) {
 	x := margin
 	for k, name := range kinds {
 		sample := box{kind: kind(k), x: x, y: 46, w: 7*len(name) + 28, h: textHeight(0), name: name}
@@ -168,20 +193,21 @@ func legend(b *bytes.Buffer) {
 
 func (box *box) draw(b *bytes.Buffer) {
 	x, y, w, h := box.x, box.y, box.w, box.h
-	shape := func(class string, inset, round int) {
-		fmt.Fprintf(b, `<rect class="shape %s" x="%d" y="%d" width="%d" height="%d" rx="%d"/>`+"\n", class, x+inset, y+inset,
-			w-2*inset, h-2*inset, round)
+	shape := func(class string, inset int) {
+		x, y, w, h := x+inset, y+inset, w-2*inset, h-2*inset
+		round := [...]int{logic: 8 - inset, action: 0, variableBox: h / 2}
+		if box.kind == event {
+			fmt.Fprintf(b, `<path class="%s" d="M%d %d h%d l9 %d l-9 %d h-%d z"/>`+"\n", class, x, y, w-9, h/2, h-h/2, w-9)
+			return
+		}
+		fmt.Fprintf(b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d" rx="%d"/>`+"\n", class, x, y, w, h, round[box.kind])
 	}
-	switch box.kind {
-	case event:
-		fmt.Fprintf(b, `<path class="shape event" d="M%d %d h%d l9 %d l-9 %d h-%d z"/>`+"\n", x, y, w-9, h/2, h-h/2, w-9)
-	case logic:
-		shape("logic", 0, 8)
-	case action:
-		shape("action", 0, 0)
-		shape("action inner", 3, 0)
-	case variableBox:
-		shape("variable", 0, h/2)
+	if box.mark == changed {
+		shape("around", -4)
+	}
+	shape("shape "+kinds[box.kind], 0)
+	if box.kind == action {
+		shape("shape action inner", 3)
 	}
 	top := y + (h-textHeight(len(box.lines)))/2
 	text := func(class string, line int, text string) {
@@ -192,6 +218,7 @@ func (box *box) draw(b *bytes.Buffer) {
 	for i, line := range box.lines {
 		text("", i+1, line)
 	}
+	box.mark.badge(b, x, y, "")
 }
 
 type point struct{ x, y int }
@@ -247,20 +274,48 @@ func (w *wire) draw(b *bytes.Buffer) {
 		w.loop(b)
 		return
 	}
-	points := []point{w.start}
-	for _, bend := range w.via[1 : len(w.via)-1] {
-		points = append(points, point{bend.x, bend.y}, point{bend.x + bend.w, bend.y})
+	last := len(w.via) - 1
+	points := []point{w.start, {w.start.x + w.via[0].after, w.start.y}}
+	for _, bend := range w.via[1:last] {
+		points = append(points, point{bend.x - bend.before, bend.y}, point{bend.x + bend.w + bend.after, bend.y})
 	}
-	points = append(points, w.end)
-	w.line(b, points)
-	if w.label == "" {
-		return
+	w.line(b, append(points, point{w.end.x - w.via[last].before, w.end.y}, w.end))
+	if _, atEnd := w.labelled(); atEnd {
+		w.note(b, w.end.x-12, w.end.y, "end", -1)
+	} else {
+		w.note(b, w.start.x+8, w.start.y, "start", 1)
 	}
-	at, anchor := point{w.start.x + 8, w.start.y - 4}, "start"
+}
+
+// labelled returns the box at which the wire's label is, and whether it is the right end's. It is
+// the end of a control link that isn't its tip, or the tip of a link of a variable.
+func (w *wire) labelled() (*box, bool) {
 	if w.variable == !w.back {
-		at, anchor = point{w.end.x - 12, w.end.y - 4}, "end"
+		return w.via[len(w.via)-1], true
 	}
-	fmt.Fprintf(b, `<text class="label" text-anchor="%s" x="%d" y="%d">%s</text>`+"\n", anchor, at.x, at.y, html.EscapeString(w.label))
+	return w.via[0], false
+}
+
+// noteWidth returns the width of the wire's badge and label, and of its tip.
+func (w *wire) noteWidth() (width int) {
+	if w.label != "" {
+		width = 12 + 6*len([]rune(w.label))
+	}
+	if w.mark != same {
+		width += noteBadge + 8
+	}
+	return width
+}
+
+// note writes the wire's badge and its label, away from a box.
+func (w *wire) note(b *bytes.Buffer, x, y int, anchor string, away int) {
+	if w.mark != same {
+		w.mark.badge(b, x+8*away, y, " scale(.7)")
+		x += noteBadge * away
+	}
+	if w.label != "" {
+		fmt.Fprintf(b, `<text class="label" text-anchor="%s" x="%d" y="%d">%s</text>`+"\n", anchor, x, y-4, html.EscapeString(w.label))
+	}
 }
 
 // line draws curves through points, horizontal at each.
@@ -281,6 +336,12 @@ func (w *wire) line(b *bytes.Buffer, points []point) {
 	for i, to := range points[1:] {
 		from := points[i]
 		half := (to.x - from.x) / 2
+		if from.y == to.y {
+			if from.x != to.x {
+				fmt.Fprintf(b, " H%d", to.x)
+			}
+			continue
+		}
 		fmt.Fprintf(b, " C%d %d %d %d %d %d", from.x+half, from.y, to.x-half, to.y, to.x, to.y)
 	}
 	b.WriteString("\"/>\n")
@@ -291,10 +352,13 @@ func (w *wire) line(b *bytes.Buffer, points []point) {
 	}
 }
 
-// loop draws a wire from a box to itself, above the box.
+// loop draws a wire from a box to itself: above the box, or below it if the wire is gone.
 func (w *wire) loop(b *bytes.Buffer) {
-	x, y := w.from.x+w.from.w/2, w.from.y
-	fmt.Fprintf(b, `<path class="wire" d="M%d %d c0 -14 -28 -14 -28 -6"/>`+"\n", x+14, y)
-	fmt.Fprintf(b, `<path class="tip" d="M%d %d l-4 -8 h8 z"/>`+"\n", x-14, y)
-	fmt.Fprintf(b, `<text class="label" x="%d" y="%d">%s</text>`+"\n", x+16, y-6, html.EscapeString(w.label))
+	x, y, up := w.from.x+w.from.w/2, w.from.y, -1
+	if w.mark == gone {
+		y, up = y+w.from.h, 1
+	}
+	fmt.Fprintf(b, `<path class="wire" d="M%d %d c0 %d -28 %[3]d -28 %d"/>`+"\n", x+14, y, 14*up, 6*up)
+	fmt.Fprintf(b, `<path class="tip" d="M%d %d l-4 %d h8 z"/>`+"\n", x-14, y, 8*up)
+	w.note(b, x+16, y+9*up, "start", 1)
 }

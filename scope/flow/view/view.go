@@ -3,7 +3,6 @@ package view
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/scope/flow"
@@ -22,24 +21,51 @@ func DOT(w io.Writer, graph flow.Source) error {
 	return err
 }
 
-// pictureOf makes a box for each node, and one for a variable next to each group of linked nodes.
-// So a variable that the whole level uses doesn't tie the groups together. Links to missing nodes
-// are left out.
+// pictureOf returns the picture of one version.
 func pictureOf(graph flow.Source) *picture {
-	p := &picture{name: graph.Name}
-	nodes := map[string]*box{}
-	for _, n := range graph.Nodes {
-		if b := p.box(kindOf(n), n.Name, linesOf(n)...); nodes[n.Name] == nil {
-			nodes[n.Name] = b
+	p := diffOf(graph, graph)
+	p.marked = false
+	return p
+}
+
+// diffOf makes a box for each node. Links to missing nodes are left out.
+func diffOf(a, b flow.Source) *picture {
+	p := &picture{name: b.Name, marked: true, title: "flow " + oneLine(a.Name)}
+	if a.Name != b.Name {
+		p.title += " → " + oneLine(b.Name)
+	}
+	if a.Seed != b.Seed {
+		p.title += fmt.Sprintf(", seed %d → %d", a.Seed, b.Seed)
+	}
+	nodes := match(a.Nodes, b.Nodes, func(n flow.Node) string { return n.Name })
+	named := map[string]*box{}
+	for _, n := range nodes {
+		text, m := linesOf(n)
+		box := p.box(kindOf(*n.last()), m, n.last().Name, text...)
+		if named[n.last().Name] == nil {
+			named[n.last().Name] = box
 		}
 	}
-	for i, n := range graph.Nodes {
-		for _, list := range n.List {
-			for k, l := range list.Links {
-				if to := nodes[l.Node]; to != nil {
-					p.wire(p.boxes[i], to, linkText(list, k), false)
-				}
+	for i, n := range nodes {
+		for _, l := range matchLinks(n) {
+			if to := named[l.last().to]; to != nil {
+				text, m := labelOf(l)
+				p.wire(p.boxes[i], to, m, text, false)
 			}
+		}
+	}
+	p.variables(match(a.Variables, b.Variables, func(v flow.Variable) string { return v.Name }), nodes)
+	return p
+}
+
+// variables makes a box for a variable next to each group of linked nodes that use it. So a
+// variable that the whole level uses doesn't tie the groups together. A variable that no node uses
+// has a box if it differs.
+func (p *picture) variables(variables []both[flow.Variable], nodes []both[flow.Node]) {
+	declared := map[string]both[flow.Variable]{}
+	for _, v := range variables {
+		if name := v.last().Name; declared[name].last() == nil {
+			declared[name] = v
 		}
 	}
 	type use struct {
@@ -52,28 +78,31 @@ func pictureOf(graph flow.Source) *picture {
 			of[b] = g
 		}
 	}
-	uses := map[use]*box{}
-	variable := func(node *box, name string) *box {
-		u := use{of[node], name}
+	uses, used := map[use]*box{}, map[string]bool{}
+	variable := func(g *group, name string) *box {
+		u := use{g, name}
 		if uses[u] == nil {
-			uses[u] = p.box(variableBox, name, typeOf(graph, name))
+			text, m := typeOf(declared[name])
+			uses[u], used[name] = p.box(variableBox, m, name, text...), true
 		}
 		return uses[u]
 	}
-	for i, n := range graph.Nodes {
-		b := p.boxes[i]
-		for _, in := range n.In {
-			if in.Variable != "" {
-				p.wire(variable(b, in.Variable), b, in.Name, true)
-			}
-		}
-		for _, out := range n.Out {
-			if out.Variable != "" {
-				p.wire(b, variable(b, out.Variable), out.Name, true)
+	for i, n := range nodes {
+		node := p.boxes[i]
+		for _, v := range match(valuesOf(n.a), valuesOf(n.b), func(v value) value { return v }) {
+			switch u := v.last(); {
+			case u.variable && u.out:
+				p.wire(node, variable(of[node], u.text), v.mark(), u.name, true)
+			case u.variable:
+				p.wire(variable(of[node], u.text), node, v.mark(), u.name, true)
 			}
 		}
 	}
-	return p
+	for _, v := range variables {
+		if _, m := typeOf(v); m != same && !used[v.last().Name] {
+			variable(nil, v.last().Name)
+		}
+	}
 }
 
 func kindOf(n flow.Node) kind {
@@ -84,21 +113,6 @@ func kindOf(n flow.Node) kind {
 		return action
 	}
 	return logic
-}
-
-// linesOf returns the lines of a node's box below its name: its type, and its constants.
-func linesOf(n flow.Node) []string {
-	lines := []string{whatText(n)}
-	var constants []string
-	for _, in := range n.In {
-		if in.Variable == "" && in.Constant != nil {
-			constants = append(constants, in.Name+" "+fmt.Sprint(in.Constant))
-		}
-	}
-	for some := range slices.Chunk(constants, 2) {
-		lines = append(lines, strings.Join(some, ", "))
-	}
-	return lines
 }
 
 // whatText returns a node's type, or the name of its action or event.
@@ -130,14 +144,19 @@ func linkText(list flow.List, k int) string {
 	return strings.Join(text, " ")
 }
 
-func typeOf(graph flow.Source, variable string) string {
-	for _, v := range graph.Variables {
-		if v.Name == variable {
-			if v.Value == nil {
-				return v.Type.String()
-			}
-			return v.Type.String() + ", begins " + fmt.Sprint(v.Value)
+// typeOf returns the lines of a variable's box below its name.
+func typeOf(v both[flow.Variable]) ([]string, mark) {
+	text := func(v *flow.Variable) string {
+		switch {
+		case v == nil:
+			return "unknown"
+		case v.Value == nil:
+			return v.Type.String()
 		}
+		return v.Type.String() + ", begins " + fmt.Sprint(v.Value)
 	}
-	return "unknown"
+	if m := v.mark(); m != same || v.last() == nil {
+		return []string{text(v.last())}, m
+	}
+	return change("", text(v.a), text(v.b))
 }
