@@ -19,6 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 	"github.com/upfront-mem/upfront/scope/flow"
 	"github.com/upfront-mem/upfront/scope/flow/source"
+	"github.com/upfront-mem/upfront/scope/flow/view"
 )
 
 // versions reads the versions of one kind of file, to compare and merge them.
@@ -274,7 +275,7 @@ one layout, as SVG. A blob has no notes, so those of a file aren't compared with
 			if err != nil {
 				return err
 			}
-			return t.diffResult(d, out, func(w io.Writer) error { return nil })
+			return t.diffResult(d, out, func(w io.Writer) error { return view.Diff(w, graphs[0], graphs[1]) })
 		},
 	}
 	outFlag(c, &out, "file of the picture, SVG")
