@@ -32,9 +32,13 @@ type versions struct {
 	check func(name string, data []byte) error
 }
 
-// tree reads a file by name and key.
+// tree reads a file by name and key. An empty one is an object without keys: git's base of a file
+// that both branches added.
 func (v versions) tree(name string) (*merge.Tree, error) {
-	data, err := v.read(name)
+	data, err := []byte("{}"), error(nil)
+	if info, none := os.Stat(name); none != nil || info.Size() != 0 {
+		data, err = v.read(name)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,7 @@ func TestVersions(t *testing.T) {
 		put(t, filepath.Join(dir, name), strings.Replace(base, edit[0], edit[1], 1))
 	}
 	put(t, filepath.Join(dir, "gone.json"), strings.Replace(read1(t, filepath.Join(dir, "dangling.json")), `, "then": "close"`, "", 1))
+	put(t, filepath.Join(dir, "empty.json"), "")
 	old := read1(t, filepath.Join(dir, "old.json"))
 	for name, edit := range map[string][2]string{
 		"forms.json":   {`"4MiB"`, `"4096KiB"`},
@@ -85,6 +86,8 @@ func TestVersions(t *testing.T) {
 		"flow diff DIR/base.json DIR/a.json",
 		"flow merge DIR/base.json DIR/a.json DIR/b.json -o DIR/merged.json --name door.json",
 		"flow diff DIR/a.json DIR/merged.json",
+		"flow merge DIR/empty.json DIR/a.json DIR/b.json",
+		"flow diff DIR/empty.json DIR/b.json",
 		"flow merge DIR/base.json DIR/shut.json DIR/dangling.json -o -",
 		"flow merge DIR/base.json DIR/gone.json DIR/to.json",
 		"flow merge DIR/base.json DIR/dangling.json DIR/a.json",
