@@ -2,6 +2,7 @@
 // of the page around it.
 //
 //	view.Plan(file, plan)                // the plan: a memory map, to scale
+//	view.PlanDiff(file, old, new)        // two plans: their maps next to each other
 //	view.Report(file, b.Report())        // planned, used at most and used now, by label and scope
 //	view.Timeline(file, timeline.Read()) // each part over time
 //	view.Inside(file, inside)            // the contents of an arena, from region.Inside
@@ -10,6 +11,9 @@
 // [budget.Plan.String] returns a plan as text. Report.String of package budget is for a log: slots
 // share a line only if their figures are equal, and ReportText sums them all up. ReportHTML writes
 // tables for a page; package live serves one.
+//
+// In a picture of two plans, a sign, a stroke and a colour tell which parts were added, are gone, have
+// grown, have shrunk or have moved, so the picture doesn't depend on colours.
 //
 // Each function makes at most one write. It returns the writer's error, or an error that says why
 // it can't draw its argument. It works on any goroutine, since it only reads its argument.

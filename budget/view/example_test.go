@@ -2,7 +2,9 @@ package view_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/view"
@@ -22,6 +24,21 @@ func ExamplePlan() {
 		panic(err) // all faults of the plan, or the file's error
 	}
 	// Output:
+}
+
+// The description of a picture lists the parts that differ.
+func ExamplePlanDiff() {
+	plan := func(level, net uint64) budget.Plan {
+		return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: level}, {Name: "net", Size: net}}}
+	}
+	var picture strings.Builder
+	if err := view.PlanDiff(&picture, plan(2*budget.MiB, budget.MiB), plan(3*budget.MiB, budget.MiB)); err != nil {
+		panic(err) // names the plan that is wrong
+	}
+	_, text, _ := strings.Cut(picture.String(), "<desc>")
+	text, _, _ = strings.Cut(text, "</desc>")
+	fmt.Println(text)
+	// Output: Two memory maps, lowest addresses first: level grown, net moved, the rest untouched
 }
 
 // Labels share the bar of their region, largest first.

@@ -240,7 +240,7 @@ func chroma(t *testing.T, text string) int {
 // TestWriterFails: each function returns the writer's error.
 func TestWriterFails(t *testing.T) {
 	report := budget.Report{Name: "one", Size: 1}
-	for _, err := range []error{view.Plan(full{}, plans["one"]), view.Report(full{}, report), view.ReportText(full{}, report),
+	for _, err := range []error{view.Plan(full{}, plans["one"]), view.PlanDiff(full{}, before, after), view.Report(full{}, report), view.ReportText(full{}, report),
 		view.ReportHTML(full{}, report),
 		view.Timeline(full{}, played(3)),
 		view.TimelineText(full{}, played(3)), view.Inside(full{}, budget.Inside{}), view.InsideText(full{}, budget.Inside{})} {
