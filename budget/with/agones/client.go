@@ -50,7 +50,8 @@ func newClient(address string, dial func(ctx context.Context, network, address s
 }
 
 // FromEnv returns a client of this server's sidecar: on localhost, at the port in [PortVariable],
-// or at 9358 if the variable isn't set. It fails if the variable is no port.
+// or at 9358 if the variable isn't set. It fails if the variable is no port. A program that also
+// runs without Agones looks at the variable first: a client without a sidecar fails each call.
 func FromEnv() (*Client, error) {
 	port := os.Getenv(PortVariable)
 	if port == "" {

@@ -36,7 +36,8 @@ const (
 // Options are the options of a [Link].
 type Options struct {
 	// Ticks returns the program's heartbeat: any number that changes while the program is well,
-	// such as its count of ticks. The link calls it from its own goroutine. Required.
+	// such as its count of ticks. It must change while no room is in use too, or Agones replaces
+	// the idle server. The link calls it from its own goroutine. Required.
 	Ticks func() uint64
 	// InUse returns the number of rooms in use; default: the slots that are taken. The link calls
 	// it some times a second from its own goroutine. It mustn't block.
@@ -87,9 +88,12 @@ type duty struct {
 }
 
 // Link starts a link between the slots of b's region and the sidecar. Call it when the program
-// takes players. It makes no call itself, so it doesn't fail if there is no sidecar; the link then
-// waits for one. The link must end, by Shutdown or Close, before b is closed. It fails if an option
-// is wrong; an unknown region, or one without slots, is a caller's bug and panics.
+// takes players. The link then sends the first Health; Agones counts its absence from the fleet's
+// initial delay on ([HealthSpec]).
+//
+// Link makes no call itself, so it doesn't fail if there is no sidecar; the link then waits for
+// one. The link must end, by Shutdown or Close, before b is closed. Link fails if an option is
+// wrong; an unknown region, or one without slots, is a caller's bug and panics.
 func (c *Client) Link(b *budget.Budget, region string, o Options) (*Link, error) {
 	slots := b.Slots(region)
 	most := 0
