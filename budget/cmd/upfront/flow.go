@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena/blob"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/cmd/internal/merge"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/flow"
@@ -212,6 +214,48 @@ func drawCommand(t *tool) *cobra.Command {
 		},
 	}
 	outFlag(c, &out, "file of the picture (default standard output)")
+	return c
+}
+
+func flowDiffCommand(t *tool) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "lists the changes between two graphs by node, input, link and key",
+		Long: `Lists the changes between two graphs by node, input, link and key: + added, - gone,
+> moved, ~ changed. The order of a node's keys has no meaning. With -o it draws both in
+one layout, as SVG. A blob has no notes, so those of a file aren't compared with it.
+
+` + diffCodes,
+		Example: "  upfront flow diff old.json door.json\n  upfront flow diff level.blob door.json -o doors.svg",
+		Args:    takes(2, 2),
+		RunE: func(_ *cobra.Command, names []string) error {
+			var graphs [2]flow.Source
+			var errs []error
+			plain := false
+			for i, name := range names {
+				data, err := readFile(name)
+				plain = plain || isBlob(data)
+				if err == nil {
+					graphs[i], err = read(name)
+				}
+				errs = append(errs, err)
+			}
+			if err := errors.Join(errs...); err != nil {
+				return err
+			}
+			v := versions{schema: merge.Graph, read: readFile}
+			if plain {
+				v.read = func(name string) ([]byte, error) { return source.Write(graphs[slices.Index(names, name)]), nil }
+			}
+			d, err := v.diff(names)
+			if err != nil {
+				return err
+			}
+			return t.diffResult(d, out, func(w io.Writer) error { return view.Diff(w, graphs[0], graphs[1]) })
+		},
+	}
+	outFlag(c, &out, "file of the picture, SVG")
 	return c
 }
 

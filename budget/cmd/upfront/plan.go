@@ -219,6 +219,40 @@ func planDrawCommand(t *tool) *cobra.Command {
 	return c
 }
 
+func planDiffCommand(t *tool) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "lists the changes between two plans by name and key, and their cost",
+		Long: `Lists the changes between two plans by name and key: + added, - gone, > moved, ~ changed.
+The order of keys and the form of sizes have no meaning, but that of regions has. The cost
+follows: bytes of addresses and of resident memory at most, by region, and the memory that
+plan fleet requests without flags of its own. With -o it draws both maps, as SVG.
+
+` + diffCodes,
+		Example: "  upfront plan diff old.json plan.json\n  upfront plan diff old.json plan.json -o plans.svg",
+		Args:    takes(2, 2),
+		RunE: func(_ *cobra.Command, names []string) error {
+			d, err := planVersions.diff(names)
+			if err != nil {
+				return err
+			}
+			var plans [2]budget.Plan
+			for i, name := range names {
+				if plans[i], err = readPlan(name); err != nil {
+					return err
+				}
+			}
+			if d.Cost, err = costsOf(plans); err != nil {
+				return err
+			}
+			return t.diffResult(d, out, func(w io.Writer) error { return view.PlanDiff(w, plans[0], plans[1]) })
+		},
+	}
+	outFlag(c, &out, "file of the picture, SVG")
+	return c
+}
+
 func planSuggestCommand(t *tool) *cobra.Command {
 	var out string
 	var headroom int

@@ -17,9 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/cmd/internal/merge"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
-	"github.com/upfront-mem/upfront/scope/flow"
 	"github.com/upfront-mem/upfront/scope/flow/source"
-	"github.com/upfront-mem/upfront/scope/flow/view"
 )
 
 // versions reads the versions of one kind of file, to compare and merge them.
@@ -106,40 +104,6 @@ func (t *tool) diffResult(d diffed, out string, picture func(io.Writer) error) (
 }
 
 const diffCodes = "Exit code: 0 they are equal, 1 they differ, 2 trouble."
-
-func planDiffCommand(t *tool) *cobra.Command {
-	var out string
-	c := &cobra.Command{
-		Use:   "diff A B",
-		Short: "lists the changes between two plans by name and key, and their cost",
-		Long: `Lists the changes between two plans by name and key: + added, - gone, > moved, ~ changed.
-The order of keys and the form of sizes have no meaning, but that of regions has. The cost
-follows: bytes of addresses and of resident memory at most, by region, and the memory that
-plan fleet requests without flags of its own. With -o it draws both maps, as SVG.
-
-` + diffCodes,
-		Example: "  upfront plan diff old.json plan.json\n  upfront plan diff old.json plan.json -o plans.svg",
-		Args:    takes(2, 2),
-		RunE: func(_ *cobra.Command, names []string) error {
-			d, err := planVersions.diff(names)
-			if err != nil {
-				return err
-			}
-			var plans [2]budget.Plan
-			for i, name := range names {
-				if plans[i], err = readPlan(name); err != nil {
-					return err
-				}
-			}
-			if d.Cost, err = costsOf(plans); err != nil {
-				return err
-			}
-			return t.diffResult(d, out, func(w io.Writer) error { return nil })
-		},
-	}
-	outFlag(c, &out, "file of the picture, SVG")
-	return c
-}
 
 // costs are the costs of two plans.
 type costs struct {
@@ -242,48 +206,6 @@ func (t *tool) costs(w io.Writer, c *costs) error {
 	}
 	_, err := fmt.Fprintln(w, says)
 	return err
-}
-
-func flowDiffCommand(t *tool) *cobra.Command {
-	var out string
-	c := &cobra.Command{
-		Use:   "diff A B",
-		Short: "lists the changes between two graphs by node, input, link and key",
-		Long: `Lists the changes between two graphs by node, input, link and key: + added, - gone,
-> moved, ~ changed. The order of a node's keys has no meaning. With -o it draws both in
-one layout, as SVG. A blob has no notes, so those of a file aren't compared with it.
-
-` + diffCodes,
-		Example: "  upfront flow diff old.json door.json\n  upfront flow diff level.blob door.json -o doors.svg",
-		Args:    takes(2, 2),
-		RunE: func(_ *cobra.Command, names []string) error {
-			var graphs [2]flow.Source
-			var errs []error
-			plain := false
-			for i, name := range names {
-				data, err := readFile(name)
-				plain = plain || isBlob(data)
-				if err == nil {
-					graphs[i], err = read(name)
-				}
-				errs = append(errs, err)
-			}
-			if err := errors.Join(errs...); err != nil {
-				return err
-			}
-			v := versions{schema: merge.Graph, read: readFile}
-			if plain {
-				v.read = func(name string) ([]byte, error) { return source.Write(graphs[slices.Index(names, name)]), nil }
-			}
-			d, err := v.diff(names)
-			if err != nil {
-				return err
-			}
-			return t.diffResult(d, out, func(w io.Writer) error { return view.Diff(w, graphs[0], graphs[1]) })
-		},
-	}
-	outFlag(c, &out, "file of the picture, SVG")
-	return c
 }
 
 // changes writes the text of a diff, in lines of 80 columns.

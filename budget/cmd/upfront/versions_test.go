@@ -103,10 +103,15 @@ func TestVersions(t *testing.T) {
 		"plan merge DIR/old.json DIR/small.json DIR/new.json -o DIR/merged.json",
 		"plan merge DIR/old.json DIR/forms.json DIR/new.json -o -",
 		"plan merge DIR/old.json DIR/new.json",
+		"plan diff DIR/old.json DIR/new.json -o DIR/plans.svg",
+		"flow diff DIR/base.json DIR/b.json -o DIR/graphs.svg --json",
 	} {
 		all.WriteString(shown(command, map[string]string{"DIR": dir}))
 	}
 	compare(t, "testdata/versions.txt", all.String())
+	for _, name := range []string{"plans.svg", "graphs.svg"} {
+		compare(t, versionsDir+name, read1(t, filepath.Join(dir, name)))
+	}
 }
 
 // TestMergeFails: where a merge can't be written, the old file is as it was, and no other file is
