@@ -12,8 +12,8 @@
 // share a line only if their figures are equal, and ReportText sums them all up. ReportHTML writes
 // tables for a page; package live serves one.
 //
-// In a picture of two plans, a sign, a stroke and a colour tell which parts were added, are gone, have
-// grown, have shrunk or have moved, so the picture doesn't depend on colours.
+// A picture of two plans doesn't depend on colours: parts that were added, are gone, have grown,
+// have shrunk or have moved also have a sign and a stroke each.
 //
 // Each function makes at most one write. It returns the writer's error, or an error that says why
 // it can't draw its argument. It works on any goroutine, since it only reads its argument.

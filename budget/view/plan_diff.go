@@ -14,8 +14,8 @@ import (
 )
 
 // PlanDiff draws two plans as memory maps next to each other, to one scale, with the lowest address
-// at the top. A band joins the blocks of a part that both plans have, by name, and tells whether
-// the part has grown, has shrunk or has moved. A sign tells whether a part was added, is gone, or
+// at the top. A band joins the blocks of a part that both plans have, by name, and shows whether
+// the part has grown, has shrunk or has moved. A sign shows whether a part was added, is gone, or
 // has other settings. A small part has a least height. Below the maps each part has a line with its
 // sizes, its first addresses (offsets if the plan has no base) and the settings that differ. At the
 // end are the sums of [budget.Plan.Cost].
@@ -61,21 +61,24 @@ var diffSigns = map[string]string{
 	"settings": "M-4 1q2 -4 4 -1t4 -1",
 }
 
-// planSide is one of two plans. Its map begins with the tables.
+// planSide is one of two plans. Its parts begin with the tables.
 type planSide struct {
-	memoryMap
+	parts    []part
+	base     uint64
 	cost     budget.Cost
 	settings map[string]string // the values of the plan's JSON by path: "/regions/level/state"
 	y        map[string][2]px  // the begin and end of each part's block
 }
 
 func sideOf(p budget.Plan, cost budget.Cost) planSide {
-	s := planSide{memoryMap: layOut(p), cost: cost, settings: map[string]string{}, y: map[string][2]px{}}
-	tables := cost.Addresses - s.total
-	for i := range s.parts {
-		s.parts[i].offset += tables
+	m := layOut(p)
+	tables := cost.Addresses - m.total
+	s := planSide{base: p.Base, cost: cost, settings: map[string]string{}, y: map[string][2]px{},
+		parts: []part{{class: "other", name: "tables", size: tables, each: tables, count: 1}}}
+	for _, part := range m.parts {
+		part.offset += tables
+		s.parts = append(s.parts, part)
 	}
-	s.parts = slices.Insert(s.parts, 0, part{class: "other", name: "tables", size: tables, each: tables, count: 1})
 	var object map[string]any
 	if text, err := p.MarshalJSON(); err == nil && json.Unmarshal(text, &object) == nil {
 		flatten(s.settings, "", object)
@@ -131,8 +134,8 @@ func (s planSide) address(p part) string {
 	switch {
 	case p.count == 0:
 		return ""
-	case s.plan.Base != 0:
-		return fmt.Sprintf("%#x", s.plan.Base+p.offset)
+	case s.base != 0:
+		return fmt.Sprintf("%#x", s.base+p.offset)
 	}
 	return fmt.Sprintf("+%#x", p.offset)
 }
@@ -200,7 +203,7 @@ func (d *planDiff) notes(at string) string {
 	return strings.Join(notes, "; ")
 }
 
-// states returns the states that a part's sign and its band tell.
+// states returns the states that a part's sign and its band show.
 func (d *planDiff) states(path string) (sign, band string) {
 	a, b := d.side[0].part(path), d.side[1].part(path)
 	switch {
