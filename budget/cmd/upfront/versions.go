@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,17 +27,15 @@ type versions struct {
 	schema *merge.Schema
 	// read returns the text of a file. The error has all faults of the file.
 	read func(name string) ([]byte, error)
+	// is reports whether a text with faults is meant to be of this kind.
+	is func(data []byte) bool
 	// check returns the faults of a merged file that is going to be name.
 	check func(name string, data []byte) error
 }
 
-// tree reads a file by name and key. An empty one is an object without keys: git's base of a file
-// that both branches added.
+// tree reads a file by name and key.
 func (v versions) tree(name string) (*merge.Tree, error) {
-	data, err := []byte("{}"), error(nil)
-	if info, none := os.Stat(name); none != nil || info.Size() != 0 {
-		data, err = v.read(name)
-	}
+	data, err := v.read(name)
 	if err != nil {
 		return nil, err
 	}
@@ -44,29 +43,41 @@ func (v versions) tree(name string) (*merge.Tree, error) {
 	return tree, foundBy(err)
 }
 
-// trees reads several files; the error has the faults of all.
-func (v versions) trees(names []string) (list []*merge.Tree, err error) {
-	var errs []error
-	for _, name := range names {
-		tree, err := v.tree(name)
-		list, errs = append(list, tree), append(errs, err)
+// base reads the version that both others were made of. Its faults don't matter if they are of
+// values, and an empty file is an object without keys: git's base of a file that both branches
+// added.
+func (v versions) base(name string) (*merge.Tree, error) {
+	data, err := jsonfile.ReadFile(name, reportMax, errTooLarge.Error())
+	if err != nil {
+		return nil, err
 	}
-	return list, errors.Join(errs...)
+	if len(data) == 0 {
+		data = []byte("{}")
+	} else if !v.is(data) {
+		return nil, found{fmt.Errorf("%s:1: not a %s", name, v.kind)}
+	}
+	tree, err := merge.Parse(name, data, v.schema)
+	return tree, foundBy(err)
 }
 
-// faults returns the faults of A and B, or else of their merge.
+// both reads two versions; the error has the faults of both.
+func (v versions) both(a, b string) (trees [2]*merge.Tree, err error) {
+	of, inA := v.tree(a)
+	other, inB := v.tree(b)
+	return [2]*merge.Tree{of, other}, errors.Join(inA, inB)
+}
+
+// faults returns the faults of A and B, or else of their merge, which isn't written then.
 func (v versions) faults(names []string, merged string, data []byte) error {
 	fault := v.check(merged, data)
 	if fault == nil {
 		return nil
 	}
-	var own []error
 	for _, name := range names {
 		data, err := v.read(name)
-		own = append(own, cmp.Or(err, v.check(name, data)))
-	}
-	if err := errors.Join(own...); err != nil {
-		return err
+		if err = cmp.Or(err, v.check(name, data)); err != nil {
+			return err
+		}
 	}
 	return fmt.Errorf("the merge has faults, and isn't written; their lines are its own:\n%w", fault)
 }
@@ -81,20 +92,23 @@ type diffed struct {
 }
 
 func (v versions) diff(names []string) (d diffed, err error) {
-	trees, err := v.trees(names)
+	trees, err := v.both(names[0], names[1])
 	if err != nil {
-		return d, err
+		return d, errors.New(err.Error()) // trouble, since 1 is the code of a difference
 	}
 	d = diffed{A: names[0], B: names[1], Changes: merge.Diff(trees[0], trees[1])}
 	d.Equal = len(d.Changes) == 0
 	return d, nil
 }
 
-// diffResult prints a diff, or writes its picture.
+// diffResult prints a diff, or draws it to the file out.
 func (t *tool) diffResult(d diffed, out string, picture func(io.Writer) error) (err error) {
-	if out == "" {
+	switch {
+	case out == "":
 		err = t.print(d, func(w io.Writer) error { return t.changes(w, d) })
-	} else {
+	case out == d.A, out == d.B:
+		err = fmt.Errorf("-o %s: that is a file to compare", out)
+	default:
 		err = t.draw(out, "", picture)
 	}
 	if err != nil || d.Equal {
@@ -321,45 +335,47 @@ fault is never written.
 As a driver of git merge, with --name for its messages:
 
   git config merge.upfront-` + v.kind + `.driver "upfront ` + group + ` merge %O %A %B -o %A --name %P"
+  git config merge.upfront-` + v.kind + `.recursive binary
   echo "*.` + v.kind + `.json merge=upfront-` + v.kind + `" >> .gitattributes
 
 Exit code: 0 merged, 1 there are conflicts or faults, 2 trouble.`,
 		Example: "  upfront " + group + " merge base.json a.json b.json\n  upfront " + group + " merge base.json a.json b.json -o both.json",
 		Args:    takes(3, 3),
 		RunE: func(_ *cobra.Command, names []string) error {
-			trees, err := v.trees(names)
-			if err != nil {
-				return err
+			base, err := v.base(names[0])
+			trees, faults := v.both(names[1], names[2])
+			if err := errors.Join(err, faults); err != nil {
+				return sides(err, name, names)
 			}
-			data, conflicts := merge.Merge(trees[0], trees[1], trees[2])
-			result := merged{File: cmp.Or(name, names[1]), Conflicts: conflicts}
-			fault := v.faults(names[1:], result.File, data)
-			to := out
-			if to == "" && conflicts == nil {
-				to = names[1]
+			data, conflicts := merge.Merge(base, trees[0], trees[1])
+			result := merged{File: cmp.Or(name, out, names[1]), Conflicts: conflicts}
+			if err := v.faults(names[1:], result.File, data); err != nil {
+				if conflicts != nil {
+					err = fmt.Errorf("%s%w", result.text(), err)
+				}
+				return found{sides(err, name, names)}
 			}
-			switch {
-			case fault != nil:
-				err = found{fault}
-			case to == "-":
-				err = t.write(to, data)
+			if out == "-" {
+				err = t.write(out, data)
 				if conflicts != nil {
 					err = errors.Join(err, found{errors.New(result.text())})
 				}
 				return err
-			case to != "":
-				if err := replace(to, data); err != nil {
+			}
+			if out != "" || conflicts == nil {
+				if err := replace(cmp.Or(out, names[1]), data); err != nil {
 					return err
 				}
 				result.Bytes = len(data)
 			}
+			err = t.print(result, func(w io.Writer) error {
+				_, err := io.WriteString(w, result.text())
+				return err
+			})
 			if conflicts != nil {
 				err = errors.Join(found{}, err)
 			}
-			return errors.Join(t.print(result, func(w io.Writer) error {
-				_, err := io.WriteString(w, result.text())
-				return err
-			}), err)
+			return err
 		},
 	}
 	outFlag(c, &out, "file of the result, also with conflicts (default A, without)")
@@ -367,26 +383,71 @@ Exit code: 0 merged, 1 there are conflicts or faults, 2 trouble.`,
 	return c
 }
 
-// replace writes a file as a whole: if it fails, the old file is as it was.
-func replace(name string, data []byte) (err error) {
+// sides returns an error with the names of the three versions that git's temporary files have.
+func sides(err error, name string, names []string) error {
+	if name == "" {
+		return err
+	}
+	code, text := codeOf(err), err.Error()
+	for i, side := range []string{"base", "A", "B"} {
+		text = strings.ReplaceAll(text, names[i]+":", side+" of "+name+":")
+	}
+	if err = errors.New(text); code == codeFound {
+		return found{err}
+	}
+	return err
+}
+
+// replace writes a file as a whole: if it fails, the old file is as it was. A link stays, and the
+// file that it leads to is replaced.
+func replace(name string, data []byte) error {
+	err := replaceFile(name, data)
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
+		err = link.Err
+	} else if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err // of a temporary file
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func replaceFile(name string, data []byte) error {
 	mode := os.FileMode(0o644)
-	if info, err := os.Stat(name); err == nil {
+	if _, err := os.Lstat(name); err == nil {
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return err
+		}
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return errors.New("not a regular file; -o - is standard output")
+		}
+		old, err := os.OpenFile(name, os.O_RDWR, 0) // it may be read-only
+		if err != nil {
+			return err
+		}
+		was, err := io.ReadAll(old)
+		if err = errors.Join(err, old.Close()); err != nil || bytes.Equal(was, data) {
+			return err
+		}
 		mode = info.Mode().Perm()
 	}
 	file, err := os.CreateTemp(filepath.Dir(name), ".upfront-*")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
 	_, err = file.Write(data)
-	if err = errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
-		return err
+	if err = errors.Join(err, file.Chmod(mode), file.Close()); err == nil {
+		err = os.Rename(file.Name(), name)
 	}
-	return os.Rename(file.Name(), name)
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
 }
 
 // graphVersions reads graphs, checked against the vocabulary in the file host, if it has a name.
@@ -394,6 +455,7 @@ func graphVersions(host *string) versions {
 	return versions{
 		kind:   "graph",
 		schema: merge.Graph,
+		is:     func(data []byte) bool { return bytes.Contains(data, []byte(`"nodes"`)) && !isBlob(data) },
 		read: func(name string) ([]byte, error) {
 			data, err := readFile(name)
 			if err != nil {
@@ -436,6 +498,7 @@ func flowMergeCommand(t *tool) *cobra.Command {
 var planVersions = versions{
 	kind:   "plan",
 	schema: merge.Plan,
+	is:     func(data []byte) bool { return kindOf(data) != reportKind && !bytes.Contains(data, []byte(`"nodes"`)) },
 	read: func(name string) ([]byte, error) {
 		if _, err := readPlan(name); err != nil {
 			return nil, err

@@ -61,12 +61,14 @@ func TestVersions(t *testing.T) {
 	put(t, filepath.Join(dir, "empty.json"), "")
 	old := read1(t, filepath.Join(dir, "old.json"))
 	for name, edit := range map[string][2]string{
-		"forms.json":   {`"4MiB"`, `"4096KiB"`},
-		"deep.json":    {`"size": "4MiB"`, `"size": "5MiB"`},
-		"faulty.json":  {`"4MiB"`, `"4mb"`},
-		"renamed.json": {`"systems"`, `"init"`},
-		"small.json":   {`"go_heap": "32MiB"`, `"size": "10MiB", "go_heap": "32MiB"`},
-		"rest.json":    {`"go_heap": "32MiB"`, `"go_heap": "rest"`},
+		"forms.json":     {`"4MiB"`, `"4096KiB"`},
+		"deep.json":      {`"size": "4MiB"`, `"size": "5MiB"`},
+		"faulty.json":    {`"4MiB"`, `"4mb"`},
+		"renamed.json":   {`"systems"`, `"init"`},
+		"small.json":     {`"go_heap": "32MiB"`, `"size": "10MiB", "go_heap": "32MiB"`},
+		"wide.json":      {`{"buffers": 2, "size": "256KiB"}`, `{"buffers": 2, "size": "512KiB"}`},
+		"frameless.json": {"  \"frame\": {\"buffers\": 2, \"size\": \"256KiB\"},\n", ""},
+		"rest.json":      {`"go_heap": "32MiB"`, `"go_heap": "rest"`},
 	} {
 		put(t, filepath.Join(dir, name), strings.Replace(old, edit[0], edit[1], 1))
 	}
@@ -100,6 +102,13 @@ func TestVersions(t *testing.T) {
 		"plan diff DIR/base.json DIR/faulty.json",
 		"plan merge DIR/old.json DIR/deep.json DIR/new.json",
 		"plan merge DIR/old.json DIR/renamed.json DIR/faulty.json",
+		"plan merge DIR/faulty.json DIR/deep.json DIR/deep.json",
+		"plan merge DIR/base.json DIR/old.json DIR/new.json",
+		"plan merge testdata/main.json DIR/old.json DIR/new.json",
+		"plan merge DIR/old.json DIR/wide.json DIR/frameless.json",
+		"flow merge DIR/old.json DIR/a.json DIR/b.json",
+		"flow merge DIR/base.json DIR/second.json DIR/twice.json --name door.json",
+		"flow diff DIR/base.json DIR/b.json -o DIR/b.json",
 		"plan merge DIR/old.json DIR/small.json DIR/new.json -o DIR/merged.json",
 		"plan merge DIR/old.json DIR/forms.json DIR/new.json -o -",
 		"plan merge DIR/old.json DIR/new.json",
@@ -139,6 +148,20 @@ func TestMergeFails(t *testing.T) {
 	if after, _ := os.ReadDir(dir); len(after) != len(before)+1 {
 		t.Error("a file is left:", after)
 	}
+	// a link stays, and the file behind it is replaced; a link to nothing stays, too
+	for link, to := range map[string]string{"link": "old.json", "astray": "nothing"} {
+		if err := os.Symlink(to, at(link)); err != nil {
+			t.Skip(err) // on Windows
+		}
+	}
+	code, _, said := runs("plan", "merge", at("old.json"), at("link"), at("new.json"))
+	to, err := os.Readlink(at("link"))
+	if code != codeFine || err != nil || to != "old.json" || read1(t, at("old.json")) != read1(t, at("new.json")) {
+		t.Error(code, said, to, err)
+	}
+	if code, _, _ := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o", at("astray")); code != codeTrouble {
+		t.Error(code)
+	}
 	if code, out, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json")); code != codeFine || out+said != "" {
 		t.Error(code, out, said)
 	}
@@ -170,7 +193,8 @@ func TestGitDriver(t *testing.T) {
 		return string(out)
 	}
 	git(false, "init", "-q", "-b", "main")
-	for _, line := range []string{`merge.upfront-graph.driver "upfront flow merge %O %A %B -o %A --name %P"`, `*.graph.json merge=upfront-graph`} {
+	for _, line := range []string{`merge.upfront-graph.driver "upfront flow merge %O %A %B -o %A --name %P"`,
+		`merge.upfront-graph.recursive binary`, `*.graph.json merge=upfront-graph`} {
 		if !strings.Contains(page, line) {
 			t.Errorf("the page hasn't %s", line)
 		}
@@ -203,6 +227,23 @@ func TestGitDriver(t *testing.T) {
 	if !strings.Contains(said, want) {
 		t.Error(said)
 	}
+	git(false, "merge", "--abort")
+	// Two branches that merged each other, and kept their own values, still conflict.
+	git(false, "config", "merge.upfront-graph.recursive", "binary")
+	put(t, filepath.Join(dir, "x.json"), strings.Replace(read1(t, filepath.Join(dir, "base.json")), `"speed": 2`, `"speed": 3`, 1))
+	put(t, filepath.Join(dir, "y.json"), strings.Replace(read1(t, filepath.Join(dir, "base.json")), `"speed": 2`, `"speed": 5`, 1))
+	commit("x", "x.json")
+	commit("y", "y.json")
+	git(false, "branch", "was")
+	git(true, "merge", "-m", "both", "x")
+	git(false, "commit", "-q", "-a", "-m", "own") // the driver left y's
+	git(false, "checkout", "-q", "x")
+	git(true, "merge", "-m", "both", "was")
+	git(false, "commit", "-q", "-a", "-m", "own")
+	git(true, "merge", "-m", "both", "y")
+	git(false, "merge", "--abort")
+	git(false, "checkout", "-q", "c")
+	git(true, "merge", "-m", "both", "a")
 	if merged := read1(t, filepath.Join(dir, "door.graph.json")); !strings.Contains(merged, `"ticks": 200`) || !strings.Contains(merged, `"speed": 4`) {
 		t.Error(merged)
 	}

@@ -24,7 +24,7 @@ type Conflict struct {
 // both changed a value differently, the result has A's, and Merge returns a conflict:
 //
 //   - two values of one key
-//   - a part that one removed, and the other changed
+//   - a part that one removed, and the other changed; so, too, a plan's frame, scratch and c_heap
 //   - two parts with one name that both added
 //   - two orders of the members that all three have
 //   - two links or regions that were added at one place, or added while the other version moved
@@ -87,7 +87,7 @@ func (m *merger) merge(base, a, b *node) *node {
 }
 
 // within reports whether the members of three values are merged, one by one: of objects and lists
-// that all have, and of keys that aren't a part's own, such as "in", also if some lack them.
+// that all have, and of keys such as "in", also if some lack them.
 func (m *merger) within(base, a, b *node) bool {
 	lacks := false
 	for _, n := range []*node{base, a, b} {
@@ -101,7 +101,7 @@ func (m *merger) within(base, a, b *node) bool {
 	if one == nil {
 		one = b
 	}
-	return one != nil && (!lacks || one.parent != nil && one.parent.shape == fields)
+	return one != nil && (!lacks || one.parent != nil && one.parent.shape == fields && !one.whole)
 }
 
 // members merges the members of three objects or lists.
@@ -132,9 +132,10 @@ func (m *merger) members(base, a, b *node) *node {
 	}
 	result := *like
 	result.text, result.members, result.like = "", nil, like
-	names, clear := order(like.shape, merged, base.list(), a.list(), b.list())
+	names, clear := order(like.shape, merged, base.list(), a.list(), b.list(), false)
 	if !clear {
 		m.conflict(true, base, a, b)
+		names, _ = order(like.shape, merged, base.list(), a.list(), b.list(), true)
 	}
 	for _, name := range names {
 		result.members = append(result.members, merged[name])
@@ -158,8 +159,8 @@ func (n *node) list() (names []string) {
 // order returns the merged names in order, and whether no other order is as good. It takes the
 // order of the version that moved members, and adds the other's own members, each after the one
 // that it follows there. For members whose order has no meaning, any order is good; parts may be
-// added at one place.
-func order(s shape, merged map[string]*node, base, a, b []string) (names []string, clear bool) {
+// added at one place. If asA, it takes the order of A.
+func order(s shape, merged map[string]*node, base, a, b []string, asA bool) (names []string, clear bool) {
 	inBase, inA, inB := set(base), set(a), set(b)
 	all := func(name string) bool { return inBase[name] && inA[name] && inB[name] }
 	was, ofA, ofB := keep(base, all), keep(a, all), keep(b, all)
@@ -179,7 +180,7 @@ func order(s shape, merged map[string]*node, base, a, b []string) (names []strin
 	present := func(name string) bool { return merged[name] != nil }
 	first, second := keep(a, present), keep(b, present)
 	inSecond := inB
-	if movedB && !movedA {
+	if movedB && !movedA && !asA {
 		first, second, inSecond = second, first, inA
 	}
 	place := map[string]int{}

@@ -100,6 +100,34 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// TestWholes: a plan's frame is there or not as a whole, and its C heap has two forms.
+func TestWholes(t *testing.T) {
+	frame := changed(t, plan, `"32MiB"`, `"32MiB", "frame": {"buffers": 2, "size": "1MiB"}, "c_heap": "8MiB"`)
+	for _, c := range []struct {
+		a, b []string
+		want string
+	}{
+		{[]string{`, "frame": {"buffers": 2, "size": "1MiB"}`, ""}, []string{`2, "size": "1MiB"`, `2, "size": "2MiB"`}, "frame"},
+		{[]string{`"8MiB"`, `{"size": "8192KiB"}`}, []string{`"8MiB"`, `"16MiB"`}, ""},
+		{[]string{`"8MiB"`, `{"size": "8192KiB", "fronts": 2}`}, []string{`"8MiB"`, `"16MiB"`}, ""},
+		{[]string{`, "c_heap": "8MiB"`, ``}, []string{`"8MiB"`, `"16MiB"`}, "c_heap"},
+	} {
+		for _, turned := range []bool{false, true} {
+			a, b := planTree(t, changed(t, frame, c.a...)), planTree(t, changed(t, frame, c.b...))
+			if turned {
+				a, b = b, a
+			}
+			data, list := Merge(planTree(t, frame), a, b)
+			if len(list) == 1 && list[0].Path != c.want || (len(list) == 1) != (c.want != "") {
+				t.Errorf("%s: %v\n%s", c.want, list, data)
+			}
+			if c.want == "" && !strings.Contains(string(data), "16MiB") {
+				t.Errorf("%s", data)
+			}
+		}
+	}
+}
+
 // TestRepeatedLinks: a list with a link twice is merged as a whole, since a place in it has two
 // names.
 func TestRepeatedLinks(t *testing.T) {
@@ -114,6 +142,17 @@ func TestRepeatedLinks(t *testing.T) {
 	data, list = Merge(base, graph(`"b", "a"`, ``), graph(`"a", "b", "a"`, `"a"`))
 	if want := `{"nodes": {"x": {"then": ["b", "a"], "else": ["a"]}}}`; len(list) != 0 || string(data) != want {
 		t.Errorf("%+v: %s", list, data)
+	}
+}
+
+// TestSpaceOfLinks: a merged list has its links as they were written.
+func TestSpaceOfLinks(t *testing.T) {
+	const list = "{\"nodes\": {\"x\": {\"then\": [\n\t\t\"a\",\n\t\t{ \"b\":\"in\" }\n\t]}}}\n"
+	data, conflicts := Merge(parsed(t, list), parsed(t, changed(t, list, `{"nodes": {`, `{"nodes":  {`)),
+		parsed(t, `{"nodes": {"x": {"then": ["a", {"b": "in"}, "c"]}}}`))
+	want := changed(t, list, `{"nodes": {`, `{"nodes":  {`, `{ "b":"in" }`, "{ \"b\":\"in\" },\n\t\t\"c\"")
+	if len(conflicts) != 0 || string(data) != want {
+		t.Errorf("%v: %s\nis not %s", conflicts, data, want)
 	}
 }
 

@@ -25,6 +25,11 @@ import (
 type Schema struct {
 	// shape returns the shape of the value at a path.
 	shape func(path []string) shape
+	// whole reports whether the object at a path is there or not as a whole, so that the removal of
+	// all its keys doesn't merge with a change of one.
+	whole func(path []string) bool
+	// sole returns the key that a scalar at the path of an object stands for, or "".
+	sole func(path []string) string
 	// plain returns a text that is the same for equal scalars at a path.
 	plain func(path []string, text string) string
 }
@@ -47,6 +52,15 @@ var Plan = &Schema{
 		}
 		return fields
 	},
+	whole: func(path []string) bool {
+		return len(path) == 1 && slices.Contains([]string{"frame", "scratch", "c_heap"}, path[0])
+	},
+	sole: func(path []string) string { // "c_heap": "8MiB" is {"size": "8MiB"}
+		if len(path) == 1 && path[0] == "c_heap" {
+			return "size"
+		}
+		return ""
+	},
 	plain: func(path []string, text string) string {
 		if key := path[len(path)-1]; key != "name" && key != "note" {
 			if size, err := budget.ParseSize(unquote(text)); err == nil {
@@ -68,6 +82,8 @@ var Graph = &Schema{
 		}
 		return fields
 	},
+	whole: func([]string) bool { return false },
+	sole:  func([]string) string { return "" },
 	plain: func(_ []string, text string) string {
 		if text[0] == '"' {
 			return quote(unquote(text))
@@ -107,9 +123,10 @@ type node struct {
 	parent  *node
 	line    int
 	shape   shape
+	whole   bool    // of the schema
 	branch  bool    // it has members, and isn't a scalar
 	members []*node // in the order of the file
-	text    string  // as in the file; of a link, its only form
+	text    string  // as in the file
 	plain   string  // of a scalar: a text that is the same for equal values
 	repeats bool    // it has a link twice
 	like    *node   // of a merged value: the one whose spacing it has
@@ -149,7 +166,7 @@ func (r *reader) lineOf(at int) int {
 
 // read fills in the node of a value.
 func (r *reader) read(v *jsonfile.Value, n *node, path []string) *node {
-	n.line, n.text, n.shape = r.lineOf(v.At), v.Text, r.schema.shape(path)
+	n.line, n.text, n.shape, n.whole = r.lineOf(v.At), v.Text, r.schema.shape(path), r.schema.whole(path)
 	switch {
 	case n.shape == links:
 		n.branch = true
@@ -178,11 +195,14 @@ func (r *reader) read(v *jsonfile.Value, n *node, path []string) *node {
 			end = m.At + len(m.Text)
 		}
 		n.tail = r.text[end : v.At+len(v.Text)-1]
-	default:
+	case len(path) == 0:
 		n.plain = v.Text
-		if len(path) != 0 {
-			n.plain = r.schema.plain(path, v.Text)
-		}
+	case r.schema.sole(path) != "":
+		key := r.schema.sole(path)
+		n.branch = true
+		n.members = []*node{{name: key, parent: n, line: n.line, text: v.Text, plain: r.schema.plain(append(path, key), v.Text), head: quote(key) + ": "}}
+	default:
+		n.plain = r.schema.plain(path, v.Text)
 	}
 	return n
 }
@@ -196,22 +216,28 @@ func (r *reader) space(end, at int) string {
 // links reads "node", {"node": "port"}, or a list of these.
 func (r *reader) links(v *jsonfile.Value, n *node) {
 	seen := map[string]int{}
-	add := func(text, lead string, at int) {
-		link := &node{name: text, parent: n, line: r.lineOf(at), text: text, plain: text, lead: lead}
-		if seen[text]++; seen[text] > 1 {
-			link.name += "#" + strconv.Itoa(seen[text])
+	add := func(name, text, lead string, at int) *node {
+		link := &node{name: name, parent: n, line: r.lineOf(at), text: text, plain: name, lead: lead}
+		if seen[name]++; seen[name] > 1 {
+			link.name += "#" + strconv.Itoa(seen[name])
 			n.repeats = true
 		}
 		n.members = append(n.members, link)
+		return link
 	}
 	one := func(m *jsonfile.Value, lead string) {
 		if m.Text[0] != '{' {
-			add(quote(unquote(m.Text)), lead, m.At)
+			add(quote(unquote(m.Text)), m.Text, lead, m.At)
 			return
 		}
+		var ports []*node
 		for port := range r.file.Members(m, nil) {
-			add("{"+quote(port.Name)+": "+quote(unquote(port.Text))+"}", lead, port.NameAt)
+			name := "{" + quote(port.Name) + ": " + quote(unquote(port.Text)) + "}"
+			ports = append(ports, add(name, name, lead, port.NameAt))
 			lead = " "
+		}
+		if len(ports) == 1 {
+			ports[0].text = m.Text
 		}
 	}
 	if v.Text[0] != '[' {
