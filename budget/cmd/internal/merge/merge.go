@@ -57,18 +57,18 @@ func (m *merger) conflict(order bool, base, a, b *node) *node {
 		}
 		c.Path, *v.text, *v.line = v.n.path(), v.n.json(), v.n.line
 		if order && v.n.shape != links {
-			*v.text = v.n.names()
+			*v.text = v.n.nameList()
 		}
 	}
 	m.conflicts = append(m.conflicts, c)
 	return a
 }
 
-// names returns the names of the members as JSON.
-func (n *node) names() json.RawMessage {
-	var names []string
-	for _, m := range n.members {
-		names = append(names, quote(m.name))
+// nameList returns the names of the members as JSON.
+func (n *node) nameList() json.RawMessage {
+	names := n.names()
+	for i, name := range names {
+		names[i] = quote(name)
 	}
 	return json.RawMessage("[" + strings.Join(names, ", ") + "]")
 }
@@ -132,10 +132,10 @@ func (m *merger) members(base, a, b *node) *node {
 	}
 	result := *like
 	result.text, result.members, result.like = "", nil, like
-	names, clear := order(like.shape, merged, base.list(), a.list(), b.list(), false)
+	names, clear := order(like.shape, merged, base.names(), a.names(), b.names(), false)
 	if !clear {
 		m.conflict(true, base, a, b)
-		names, _ = order(like.shape, merged, base.list(), a.list(), b.list(), true)
+		names, _ = order(like.shape, merged, base.names(), a.names(), b.names(), true)
 	}
 	for _, name := range names {
 		result.members = append(result.members, merged[name])
@@ -146,8 +146,8 @@ func (m *merger) members(base, a, b *node) *node {
 	return &result
 }
 
-// list returns the names of the members.
-func (n *node) list() (names []string) {
+// names returns the names of the members.
+func (n *node) names() (names []string) {
 	if n != nil {
 		for _, m := range n.members {
 			names = append(names, m.name)
@@ -249,7 +249,7 @@ func (n *node) render() string {
 		return n.text
 	}
 	open, end := "{", "}"
-	if n.shape == items || n.shape == links {
+	if n.list {
 		open, end = "[", "]"
 	}
 	if len(n.members) == 0 {

@@ -128,6 +128,23 @@ func TestWholes(t *testing.T) {
 	}
 }
 
+// TestExpectations are parts in a list, by part and label. Both versions may add some.
+func TestExpectations(t *testing.T) {
+	with := func(list string) *Tree {
+		return planTree(t, changed(t, plan, `"32MiB"`, `"32MiB", "expected": [`+list+`]`))
+	}
+	data, list := Merge(with(`{"part": "level", "play": "1MiB"}`), with(`{"part": "level", "play": "2MiB"}, {"part": "level", "label": "frogs", "play": 1}`),
+		with(`{"part": "level", "play": "1MiB", "tolerance": "9%"}, {"part": "init", "boot": 7}`))
+	want := `[{"part": "level", "play": "2MiB", "tolerance": "9%"}, {"part": "level", "label": "frogs", "play": 1}, {"part": "init", "boot": 7}]`
+	if len(list) != 0 || !strings.Contains(string(data), want) {
+		t.Errorf("%v: %s", list, data)
+	}
+	changes := Diff(with(`{"part": "level", "label": "4MiB", "play": 1}`), with(`{"part": "level", "label": "4096KiB", "play": 1}`))
+	if len(changes) != 2 || changes[0].Path != `expected."level 4MiB"` {
+		t.Error(changes)
+	}
+}
+
 // TestRepeatedLinks: a list with a link twice is merged as a whole, since a place in it has two
 // names.
 func TestRepeatedLinks(t *testing.T) {

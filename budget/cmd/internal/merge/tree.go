@@ -39,16 +39,19 @@ type shape int
 
 const (
 	fields shape = iota // an object of keys whose order has no meaning, or a scalar
-	parts               // an object of parts, such as nodes, with an order that a file keeps
-	items               // a list of parts with names, such as regions, whose order has a meaning
+	parts               // an object or list of parts, such as nodes, with an order that a file keeps
+	items               // a list of parts, such as regions, whose order has a meaning
 	links               // a link or a list of links, whose order has a meaning
 )
 
 // Plan is the schema of the plans that budget.ReadPlan reads.
 var Plan = &Schema{
 	shape: func(path []string) shape {
-		if len(path) == 1 && path[0] == "regions" {
+		switch {
+		case len(path) == 1 && path[0] == "regions":
 			return items
+		case len(path) == 1 && path[0] == "expected":
+			return parts
 		}
 		return fields
 	},
@@ -62,7 +65,7 @@ var Plan = &Schema{
 		return ""
 	},
 	plain: func(path []string, text string) string {
-		if key := path[len(path)-1]; key != "name" && key != "note" {
+		if key := path[len(path)-1]; !slices.Contains([]string{"name", "note", "part", "label"}, key) {
 			if size, err := budget.ParseSize(unquote(text)); err == nil {
 				return strconv.FormatUint(size, 10)
 			}
@@ -125,6 +128,7 @@ type node struct {
 	shape   shape
 	whole   bool    // of the schema
 	branch  bool    // it has members, and isn't a scalar
+	list    bool    // and is in brackets
 	members []*node // in the order of the file
 	text    string  // as in the file
 	plain   string  // of a scalar: a text that is the same for equal values
@@ -169,10 +173,10 @@ func (r *reader) read(v *jsonfile.Value, n *node, path []string) *node {
 	n.line, n.text, n.shape, n.whole = r.lineOf(v.At), v.Text, r.schema.shape(path), r.schema.whole(path)
 	switch {
 	case n.shape == links:
-		n.branch = true
+		n.branch, n.list = true, true
 		r.links(v, n)
-	case n.shape == items && v.Text[0] == '[':
-		n.branch = true
+	case (n.shape == items || n.shape == parts) && v.Text[0] == '[':
+		n.branch, n.list = true, true
 		end, seen := v.At+1, map[string]*node{}
 		for m := range r.file.Items(v) {
 			member := &node{parent: n, lead: r.space(end, m.At)}
@@ -252,14 +256,15 @@ func (r *reader) links(v *jsonfile.Value, n *node) {
 	n.tail = r.text[end : v.At+len(v.Text)-1]
 }
 
-// nameOf returns the name of an item.
+// nameOf returns the name of a part in a list: of an expectation its part, and its label.
 func (n *node) nameOf() string {
-	for _, m := range n.members {
-		if m.name == "name" {
-			return unquote(m.text)
+	of, names := n.byName(), []string{}
+	for _, key := range []string{"name", "part", "label"} {
+		if m := of[key]; m != nil {
+			names = append(names, unquote(m.text))
 		}
 	}
-	return ""
+	return strings.Join(names, " ")
 }
 
 // path returns the names from the root to the node, as nodes.open.in.tag. A link has the path of
