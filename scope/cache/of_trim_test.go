@@ -97,7 +97,9 @@ func TestOfTrim(t *testing.T) {
 		} else if arena_c.Checked || arena_c.Race {
 			require.Zero(t, got)
 		}
-		require.Zero(t, trim(t, c), "they went back already")
+		if measured { // else each Trim counts all pages that it gives
+			require.Zero(t, trim(t, c), "they went back already")
+		}
 		for k := range int64(n) {
 			x := c.At(handles[k])
 			require.Equal(t, handles[k] != 0, x != nil)
