@@ -93,6 +93,10 @@ func requireNoFault(t testing.TB, plan budget.Plan) {
 // the release build's.
 const instrumented = arena_c.Race || arena_c.Asan || arena_c.Checked
 
+// notesObjects reports that this build notes each object, in addresses apart (arena_c/mirror.h): a
+// checked build does. A race build and Windows have no such addresses.
+const notesObjects = arena_c.Checked && !arena_c.Race && runtime.GOOS != "windows"
+
 // counted returns a number of objects or of bytes of padding, which only checked builds count.
 func counted(n uint64) uint64 {
 	if arena_c.Checked {
