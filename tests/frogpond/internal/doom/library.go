@@ -3,6 +3,7 @@ package doom
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,10 +17,15 @@ type Library struct{ WADs []WAD }
 // Builtin is the name, instead of a file's, of the built-in levels.
 const Builtin = "builtin"
 
-// InstalledWADs returns the Freedoom files in their usual folders, or Builtin.
+// InstalledWADs returns the Freedoom files of the first folder that has one, or Builtin. The folders
+// are that of the variable DOOMWADDIR, which other programs for such files read too, and the usual
+// ones.
 func InstalledWADs() []string {
-	for _, folder := range []string{"/usr/share/games/doom", "/usr/local/share/games/doom"} {
-		if found, _ := filepath.Glob(folder + "/freedoom[12].wad"); len(found) > 0 {
+	for _, folder := range []string{os.Getenv("DOOMWADDIR"), "/usr/share/games/doom", "/usr/local/share/games/doom"} {
+		if folder == "" {
+			continue
+		}
+		if found, _ := filepath.Glob(filepath.Join(folder, "freedoom[12].wad")); len(found) > 0 {
 			return found
 		}
 	}

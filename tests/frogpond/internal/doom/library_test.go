@@ -2,6 +2,7 @@ package doom_test
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -45,4 +46,15 @@ func TestLaterMapsReplace(t *testing.T) {
 		assert.ElementsMatch(t, test.lines, doom.Replaced(maps))
 		require.NoError(t, b.Region("init").Rewind(t.Context()))
 	}
+}
+
+func TestFolderOfTheVariable(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("DOOMWADDIR", dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "other.wad"), nil, 0o644))
+	elsewhere := doom.InstalledWADs()
+	assert.NotContains(t, elsewhere[0], dir)
+	file := filepath.Join(dir, "freedoom2.wad")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	assert.Equal(t, []string{file}, doom.InstalledWADs())
 }
