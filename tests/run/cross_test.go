@@ -119,7 +119,7 @@ func TestWithoutWine(t *testing.T) {
 	var out bytes.Buffer
 	p := newProver(&out, step.Gate)
 	p.requireAll = false
-	require.NoError(t, windows(x)(p))
+	require.NoError(t, windows(x, wineGate)(p))
 	require.NoError(t, p.conclude())
 	assert.Contains(t, out.String(),
 		"windows: x86_64-w64-mingw32-gcc is missing; Debian's package gcc-mingw-w64-x86-64-win32 brings it")

@@ -99,7 +99,7 @@ func gateParts(t targets) []part {
 			}
 			return p.saves(x, "builtin", "MAP03")
 		})},
-		part{"windows", "the library's and frogpond's tests, the tool's and README's program, under Wine", windows(t.windows())},
+		part{"windows", "the library's and frogpond's tests, the tool's and README's program, under Wine", windows(t.windows(), wineGate)},
 		part{"compiled", "compiled only: Windows and macOS", func(p *prover) error {
 			for _, x := range t.Compiled {
 				if err := p.compile(x); err != nil {

@@ -8,8 +8,11 @@ import (
 // nextGo selects the next release of Go, which inlines differently. The go command downloads it.
 const nextGo = "GOTOOLCHAIN=go1.27.4"
 
-// wads are the files of Debian's package freedoom.
-const wads = "/usr/share/games/doom/freedoom1.wad,/usr/share/games/doom/freedoom2.wad"
+// wadFolder has the files of Debian's package freedoom, and wads are the files.
+const (
+	wadFolder = "/usr/share/games/doom"
+	wads      = wadFolder + "/freedoom1.wad," + wadFolder + "/freedoom2.wad"
+)
 
 func soakParts(t targets) []part {
 	soak := []string{"UPFRONT_STEP=soak", "UPFRONT_TIME=1s"}
@@ -30,6 +33,7 @@ func soakParts(t targets) []part {
 		})},
 		part{"saves", "a saved game of Freedoom goes to arm64 and back, and is played again there", arm64(t, savesThere)},
 		part{"targets", "the tests of every other target", func(p *prover) error { return p.emulateOthers(t) }},
+		part{"windows", "under Wine: all of Freedoom's maps, and the tests in checked builds", windows(t.windows(), wineSoak)},
 		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
 		part{"next", "format, vet, the heart's and upfront-vet's tests under the next release of Go", next},
 		part{"fuzz", "each fuzz target for a minute", func(p *prover) error { return p.fuzz("1m", "") }},

@@ -17,9 +17,9 @@ const wine = "/usr/lib/wine/wine64"
 // would use it.
 const underWine = "-exec=env -u GOTMPDIR " + wine
 
-// windows runs the tests of a compiled target under Wine, if Wine and the compiler are on this
-// machine: the packages of the root module, then the tool's, then the README's program.
-func windows(x compiled) func(p *prover) error {
+// windows calls do with the environment of a compiled target, if Wine and the compiler are on this
+// machine.
+func windows(x compiled, do func(p *prover, x compiled, env []string) error) func(p *prover) error {
 	return func(p *prover) error {
 		if !have(x.CC) {
 			p.lacks("windows", x.CC, x.Debian[0])
@@ -33,29 +33,49 @@ func windows(x compiled) func(p *prover) error {
 		if err != nil {
 			return err
 		}
-		// Wine's drives have no file of a Debian package; other parts run the tests with these.
+		if _, err = os.Stat(wadFolder); err != nil {
+			p.lacks("windows", "Freedoom", "freedoom")
+		}
+		// Wine's drives have no other file of a Debian package than Freedoom's; other parts run the
+		// tests with these.
 		defer func(known int) { p.unproven = p.unproven[:known] }(len(p.unproven))
-		run := []string{underWine, vetted, limit}
-		if err = p.goTest("", env, false, slices.Concat(run, x.Tests)...); err != nil {
-			return err
-		}
-		if err = p.goTest("budget/cmd", env, false, slices.Concat(run, []string{"./upfront"})...); err != nil {
-			return err
-		}
-		return p.readmeProgram(env)
+		return do(p, x, env)
 	}
+}
+
+// wineGate runs the packages of the root module, then the tool's, then the README's program.
+func wineGate(p *prover, x compiled, env []string) error {
+	run := []string{underWine, vetted, limit}
+	if err := p.goTest("", env, false, slices.Concat(run, x.Tests)...); err != nil {
+		return err
+	}
+	if err := p.goTest("budget/cmd", env, false, slices.Concat(run, []string{"./upfront"})...); err != nil {
+		return err
+	}
+	return p.readmeProgram(env)
+}
+
+// wineSoak plays all maps, and runs the tests of the library in checked builds.
+func wineSoak(p *prover, x compiled, env []string) error {
+	run := []string{underWine, vetted, limit}
+	long := slices.Concat(env, []string{"UPFRONT_STEP=soak"})
+	if err := p.goTest("", long, false, slices.Concat(run, []string{"-run=^TestHashes$", "./" + frogpond})...); err != nil {
+		return err
+	}
+	return p.goTest("", env, false, slices.Concat(run, []string{"-tags=checked"}, x.Tests)...)
 }
 
 // prefix makes a Wine prefix in build/wine, and returns the environment for programs of the target.
 // The prefix has bcryptprimitives.dll, and one drive besides C: the repository, so that no test
-// reads files of Linux such as /proc.
+// reads files of Linux such as /proc. A link there leads to Freedoom's files.
 func (p *prover) prefix(x compiled) (env []string, err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
 	prefix := filepath.Join(root, "build/wine")
-	env = append(slices.Clone(x.Env), "WINEPREFIX="+prefix, "WINEDEBUG=-all", "GOTMPDIR="+prefix)
+	env = append(slices.Clone(x.Env), "WINEPREFIX="+prefix, "WINEDEBUG=-all", "GOTMPDIR="+prefix,
+		`DOOMWADDIR=Z:\build\wine\freedoom`)
 	if err = os.MkdirAll(prefix, 0o755); err != nil {
 		return nil, err
 	}
@@ -66,12 +86,14 @@ func (p *prover) prefix(x compiled) (env []string, err error) {
 			return nil, err
 		}
 	}
-	drive := filepath.Join(prefix, "dosdevices/z:")
-	if err = os.Remove(drive); err == nil {
-		err = os.Symlink(root, drive)
-	}
-	if err != nil {
-		return nil, err
+	for link, to := range map[string]string{"dosdevices/z:": root, "freedoom": wadFolder} {
+		link = filepath.Join(prefix, link)
+		if err = os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err = os.Symlink(to, link); err != nil {
+			return nil, err
+		}
 	}
 	return env, p.do(command{args: []string{x.CC, "-Wall", "-Wextra", "-Werror", "-O2", "-shared",
 		"-o", filepath.Join(system, "bcryptprimitives.dll"), "cross/windows/bcryptprimitives.c", "-ladvapi32"}})
