@@ -63,7 +63,8 @@ func (*noCopy) Unlock() {}
 // Plan returns the plan as opened, with its defaults filled in.
 func (b *Budget) Plan() Plan {
 	plan := b.plan
-	plan.Regions = slices.Clone(plan.Regions) // the caller may change its copy
+	// the caller may change its copy
+	plan.Regions, plan.Expected = slices.Clone(plan.Regions), slices.Clone(plan.Expected)
 	return plan
 }
 

@@ -41,6 +41,9 @@ type Plan struct {
 	// CHeap is the memory of C's malloc, apart from the budget. It needs an import of package
 	// arena/with/malloc.
 	CHeap CHeapPlan
+	// Expected is the use over time that the author of the plan expects, for pictures and `upfront
+	// check`. It changes neither the layout nor a call.
+	Expected []Expected
 
 	// OnError gets the errors that no call can return, such as the errors of finalizers that run
 	// because a load replaces their contents. It may be nil.
@@ -206,6 +209,7 @@ const (
 	planCHeapMin   = 64 * KiB
 	planFrontsMax  = 64
 	planTrimMin    = 10 * time.Millisecond
+	planExpectMax  = 512
 	planHeapMax    = 1 << 46 // with a budget it fits the int64 of the runtime's memory limit
 )
 

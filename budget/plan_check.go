@@ -29,8 +29,10 @@ func (p Plan) Check() error {
 }
 
 // ErrWarning is for errors.Is on a Check of a plan without faults. Open accepts such a plan, and
-// [Plan.String] shows the warnings. The only warning is a region without slots above one with
-// slots: a load, rewind or release of any slot empties it.
+// [Plan.String] shows the warnings:
+//
+//   - a region without slots above one with slots: a load, rewind or release of any slot empties it
+//   - an expected size above the size of its part
 var ErrWarning = errors.New("warning")
 
 // check is Check without the warnings.
@@ -53,6 +55,14 @@ func (p Plan) warnings() (f planFaults) {
 				r.Name, p.Regions[slotted].Name)
 		}
 	}
+	for i, e := range p.Expected {
+		size, _ := p.sizeOf(e.Part)
+		for _, point := range e.points() {
+			if *point.value > size {
+				f.add(fmt.Sprintf("expected[%d].%s", i, point.key), "%s, but %s has %s", sizeInPlan(*point.value), e.Part, sizeInPlan(size))
+			}
+		}
+	}
 	return f
 }
 
@@ -64,7 +74,7 @@ func (f *planFaults) add(key, format string, args ...any) {
 	*f = append(*f, planFault{key, fmt.Sprintf(format, args...)})
 }
 
-const planRegionsText = "%d of them; a plan has at most %d"
+const planManyText = "%d of them; a plan has at most %d"
 
 func (p Plan) faults() planFaults {
 	var f planFaults
@@ -89,6 +99,7 @@ func (p Plan) faults() planFaults {
 		f.add("go_heap", "%s is out of range: give 0 (no limit), \"rest\", or %s to %s", sizeInPlan(p.GoHeap), sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
 	}
 	f.cHeap(p.CHeap)
+	f.expected(p)
 	f.sums(p)
 	return f
 }
@@ -119,6 +130,51 @@ func (f *planFaults) warn(key string, share Percent) {
 	if share < 0 || share > 99 {
 		f.add(key, "%d%% is out of range: give 0 (none) or 1%% to 99%%", share)
 	}
+}
+
+// expected checks that each part or label of the plan has one expectation at most, of a size.
+func (f *planFaults) expected(p Plan) {
+	if n := len(p.Expected); n > planExpectMax {
+		f.add("expected", planManyText, n, planExpectMax)
+	}
+	first := map[[2]string]int{}
+	for i, e := range p.Expected {
+		key := fmt.Sprintf("expected[%d]", i)
+		subject := [2]string{e.Part, e.Label}
+		if _, known := p.sizeOf(e.Part); !known {
+			f.add(key+".part", "%s is no part of the plan: give a region, or the frame, scratch or c_heap that it has", jsonfile.Quote(e.Part))
+		} else if other, twice := first[subject]; twice {
+			f.add(key, "the same part and label as expected[%d]", other)
+		} else {
+			first[subject] = i
+		}
+		if !utf8.ValidString(e.Label) {
+			f.add(key+".label", "not UTF-8")
+		}
+		if e.Most() == 0 {
+			f.add(key, "no size; give boot, load or play")
+		}
+		f.warn(key+".tolerance", e.Tolerance)
+	}
+}
+
+// sizeOf returns the size of a part's arenas. A region with the Rest has [Rest]; known reports
+// whether the plan has the part.
+func (p Plan) sizeOf(part string) (size uint64, known bool) {
+	switch part {
+	case "frame":
+		return p.Frame.Size, p.Frame.Buffers != 0
+	case "scratch":
+		return p.Scratch.Size, p.Scratch.Workers != 0
+	case cHeapKey:
+		return p.CHeap.Size, p.CHeap.Size != 0
+	}
+	for _, r := range p.Regions {
+		if r.Name == part {
+			return r.Size, true
+		}
+	}
+	return 0, false
 }
 
 // whole checks the size and the address of the budget; sums checks that the parts fit.
@@ -163,7 +219,7 @@ func (f *planFaults) trims(p Plan) {
 
 func (f *planFaults) regions(regions []RegionPlan) {
 	if n := len(regions); n > planRegionsMax {
-		f.add("regions", planRegionsText, n, planRegionsMax)
+		f.add("regions", planManyText, n, planRegionsMax)
 	}
 	first, rest := make(map[string]int, len(regions)), -1
 	for i, r := range regions {

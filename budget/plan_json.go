@@ -27,6 +27,7 @@ func planKeys[V any](list []keyed[V]) (keys []planKey) {
 type (
 	planSize    uint64
 	planRest    uint64 // a size or Rest
+	planPoint   uint64 // an expected size; a key with 0 would mean the same as no key
 	planAddress uint64
 	planTime    time.Duration
 )
@@ -44,6 +45,7 @@ func (p *Plan) keys() []planKey {
 		{"pages", planKeys(p.Pages.byKey())},
 		{"go_heap", (*planRest)(&p.GoHeap)},
 		{"c_heap", &p.CHeap},
+		{"expected", &p.Expected},
 	}
 }
 
@@ -56,6 +58,14 @@ func (r *RegionPlan) keys() []planKey {
 	return []planKey{{"name", &r.Name}, {"size", (*planRest)(&r.Size)}, {"slots", &r.Slots},
 		{"limits", planKeys(r.Limits.byKey())}, {"state", &r.State}, {"track", &r.Track}, {"trim", &r.Trim}, {"warn", &r.Warn},
 		{"note", &r.Note}}
+}
+
+func (e *Expected) keys() []planKey {
+	keys := []planKey{{"part", &e.Part}, {"label", &e.Label}}
+	for _, point := range e.points() {
+		keys = append(keys, planKey{point.key, (*planPoint)(point.value)})
+	}
+	return append(keys, planKey{"tolerance", &e.Tolerance})
 }
 
 // MarshalJSON writes the plan in the form that ReadPlan reads, with sizes as "4MiB" and without
@@ -76,13 +86,9 @@ func planText(value any) string {
 			return "{" + strings.Join(members, ",") + "}"
 		}
 	case *[]RegionPlan:
-		var regions []string
-		for _, r := range *value {
-			regions = append(regions, cmp.Or(planText(r.keys()), "{}"))
-		}
-		if regions != nil {
-			return "[" + strings.Join(regions, ",") + "]"
-		}
+		return planList(*value, (*RegionPlan).keys)
+	case *[]Expected:
+		return planList(*value, (*Expected).keys)
 	case *CHeapPlan:
 		if *value == (CHeapPlan{Size: value.Size}) {
 			return planText((*planSize)(&value.Size))
@@ -117,6 +123,8 @@ func planText(value any) string {
 		if *value != 0 {
 			return strconv.Quote(sizeInPlan(uint64(*value)))
 		}
+	case *planPoint:
+		return planText((*planSize)(value))
 	case *planRest:
 		if uint64(*value) == Rest {
 			return `"rest"`
@@ -128,6 +136,17 @@ func planText(value any) string {
 		}
 	}
 	return ""
+}
+
+func planList[V any](list []V, keys func(*V) []planKey) string {
+	var values []string
+	for i := range list {
+		values = append(values, cmp.Or(planText(keys(&list[i])), "{}"))
+	}
+	if values == nil {
+		return ""
+	}
+	return "[" + strings.Join(values, ",") + "]"
 }
 
 // planValue reads one value of a plan that is neither object nor list.
@@ -156,6 +175,11 @@ func planValue(v *jsonfile.Value, into any) (err error) {
 		}
 	case *planSize:
 		*(*uint64)(into), err = ParseSize(text)
+	case *planPoint:
+		if *(*uint64)(into), err = ParseSize(text); err == nil && *into == 0 {
+			err = errNotExpected
+		}
+		*into = max(*into, 1) // also of a refused value, which is no lack of a size
 	case *planRest:
 		*(*uint64)(into), err = parseSizeOrRest(text)
 	case *planAddress:

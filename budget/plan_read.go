@@ -36,6 +36,13 @@ const planFileMax = 1 * MiB
 //	  "warn": "80%"},
 //	 "regions": [{"name": "job", "size": "32MiB", "trim": "empty", "warn": "90%"}]}
 //
+// "expected" is the use over time that pictures and checks compare with ([Expected]):
+//
+//	{"name": "pond", "regions": [{"name": "level", "size": "2MiB"}],
+//	 "expected": [
+//	  {"part": "level", "load": "1538KiB", "play": "1400KiB", "tolerance": "10%"},
+//	  {"part": "level", "label": "frogs", "play": "96KiB", "tolerance": "25%"}]}
+//
 // ReadPlan is strict: an unknown or repeated key, a value of another type, and text after the plan
 // are faults. The error lists all faults in file order, each on a line with its place. A fault in
 // the JSON itself hides the others:
@@ -89,23 +96,30 @@ func readValue(file *jsonfile.File, v *jsonfile.Value, into any) {
 		}
 		readValue(file, v, (*planSize)(&into.Size))
 	case *[]RegionPlan:
-		count := 0
-		for m := range file.Items(v) {
-			if count++; count > planRegionsMax {
-				continue // it only counts the regions that are too many
-			}
-			var region RegionPlan
-			readValue(file, m, region.keys())
-			*into = append(*into, region)
-		}
-		if count > planRegionsMax {
-			file.Fault(v.At, v.Path, planRegionsText, count, planRegionsMax)
-		}
+		*into = readList(file, v, planRegionsMax, (*RegionPlan).keys)
+	case *[]Expected:
+		*into = readList(file, v, planExpectMax, (*Expected).keys)
 	default:
 		if err := planValue(v, into); err != nil {
 			file.Refuse(v, err)
 		}
 	}
+}
+
+func readList[V any](file *jsonfile.File, v *jsonfile.Value, most int, keys func(*V) []planKey) (list []V) {
+	count := 0
+	for m := range file.Items(v) {
+		if count++; count > most {
+			continue // it only counts the values that are too many
+		}
+		var value V
+		readValue(file, m, keys(&value))
+		list = append(list, value)
+	}
+	if count > most {
+		file.Fault(v.At, v.Path, planManyText, count, most)
+	}
+	return list
 }
 
 // UnmarshalJSON is ParsePlan: a plan inside other JSON is read as strictly. Lines count from the

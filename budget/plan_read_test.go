@@ -48,7 +48,7 @@ FILE:9: frame.buffers: 1.5 is not a count (a whole number from 0)
 FILE:11: frame: given twice
 FILE:12: scratch.size: 0 bytes; give a size
 FILE:13: limits: a list is not an object
-FILE:14: "go heap": no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap, c_heap)
+FILE:14: "go heap": no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap, c_heap, expected)
 FILE:15: go_heap: 4KiB is out of range: give 0 (no limit), "rest", or 4MiB to 64TiB`, "FILE", name), err.Error())
 }
 
@@ -122,6 +122,31 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"pages":{"guards":""}}`, `line 1: pages.guards: "" is not a demand`},
 	{`{"name":"a",` + oneLevel + `,"pages":{"base":2}}`, `line 1: pages.base: 2 is not a demand`},
 	{`{"name":"a",` + oneLevel + `,"pages":{"lock":"off","lock":"off"}}`, `line 1: pages.lock: given twice`},
+
+	// The expected use over time.
+	{`{"name":"a",` + oneLevel + `,"expected":{"level":"1KiB"}}`, "line 1: expected: an object is not a list"},
+	{`{"name":"a",` + oneLevel + `,"expected":["level"]}`, `line 1: expected[0]: "level" is not an object`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":1,"region":"level"}]}`,
+		"line 1: expected[0].region: no such key (there are part, label, boot, load, play, tolerance)"},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":1,"play":2}]}`, "line 1: expected[0].play: given twice"},
+	{"{\"name\":\"a\"," + oneLevel + ",\"expected\":[{\"part\":\"level\",\"play\":1},\n{\"part\":\"levels\",\"play\":1}]}",
+		`line 2: expected[1].part: "levels" is no part of the plan: give a region, or the frame, scratch or c_heap that it has`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"play":1}]}`, `line 1: expected[0].part: "" is no part of the plan`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":7,"play":1}]}`, `line 1: expected[0].part: 7 is not a string`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"frame","play":1}]}`, `line 1: expected[0].part: "frame" is no part of the plan`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"scratch","play":1}]}`, `line 1: expected[0].part: "scratch" is no part of the plan`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"c_heap","play":1}]}`, `line 1: expected[0].part: "c_heap" is no part of the plan`},
+	{"{\"name\":\"a\"," + oneLevel + ",\"expected\":[{\"part\":\"level\",\"play\":1},{\"part\":\"level\",\"label\":\"a\",\"play\":1},\n" +
+		"{\"part\":\"level\",\"label\":\"a\",\"load\":1}]}", "line 2: expected[2]: the same part and label as expected[1]"},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level"}]}`, "line 1: expected[0]: no size; give boot, load or play"},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":"many"}]}`, `line 1: expected[0].play: "many" is not a size`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","load":"rest"}]}`, `line 1: expected[0].load: "rest" is not a size`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","boot":"0"}]}`,
+		`line 1: expected[0].boot: "0" is no size to expect; leave the key out to expect nothing`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":1,"tolerance":10}]}`,
+		`line 1: expected[0].tolerance: 10 is not a share (a string as "80%")`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":1,"tolerance":"100%"}]}`,
+		"line 1: expected[0].tolerance: 100% is out of range: give 0 (none) or 1% to 99%"},
 }
 
 func TestPlanReadRefuses(t *testing.T) {
@@ -203,6 +228,10 @@ func TestPlanReadIsBounded(t *testing.T) {
 	assert.Contains(t, err.Error(), "line 1: regions: 100001 of them; a plan has at most 64")
 	assert.Equal(t, jsonfile.MaxFaults, strings.Count(err.Error(), "\n"))
 	assert.Regexp(t, `\nand 92 more$`, err.Error(), "64 names, 64 sizes, 63 twins and the list")
+
+	_, err = ParsePlan([]byte(`{"name":"a",` + oneLevel + `,"expected":[` + strings.Repeat(`{},`, 100_000) + `{}]}`))
+	assert.ErrorContains(t, err, "line 1: expected: 100001 of them; a plan has at most 512")
+	assert.Regexp(t, `\nand 925 more$`, err.Error(), "512 parts, 512 sizes and the list")
 }
 
 // Each error begins with its place, the file, exactly once.

@@ -70,7 +70,7 @@ func (p Plan) rest() int {
 // every default filled in. With a Rest the plan's size is rounded up, because the parts then fill
 // it exactly.
 func (p Plan) resolved() Plan {
-	p.Regions = slices.Clone(p.Regions)
+	p.Regions, p.Expected = slices.Clone(p.Regions), slices.Clone(p.Expected)
 	if rest := p.rest(); rest >= 0 {
 		p.Size = planRound(p.Size)
 		p.Regions[rest].Size = p.Size - p.total()

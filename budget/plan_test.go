@@ -320,6 +320,12 @@ func randomPlan(random *rand.Rand) Plan {
 			plan.Pages.Base = demand()
 		}
 	}
+	for i := range random.IntN(3) * random.IntN(len(plan.Regions)) {
+		e := Expected{Part: plan.Regions[i/2].Name, Label: []string{"", "fröhlich \"a\""}[i%2], Tolerance: Percent(random.IntN(100))}
+		*e.points()[random.IntN(3)].value = size()
+		*e.points()[random.IntN(3)].value = size()
+		plan.Expected = append(plan.Expected, e)
+	}
 	return plan
 }
 

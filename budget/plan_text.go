@@ -102,6 +102,7 @@ var (
 	errNotSize       = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
 	errNotSizeOrRest = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")`)
 	errTooLarge      = errors.New("is too large for a size")
+	errNotExpected   = errors.New("is no size to expect; leave the key out to expect nothing")
 	errNotCount      = errors.New("is not a count (a whole number from 0)")
 	errNotAddress    = errors.New(`is not an address of 64 bits (a string as "0x200000000000", or a whole number)`)
 	errNotBool       = errors.New(`is neither true nor false`)

@@ -106,7 +106,7 @@ func (r Report) clone() Report {
 		r.Arenas[i] = r.Arenas[i].clone()
 	}
 	r.CHeap.ArenaReport = r.CHeap.clone()
-	r.Plan.Regions = slices.Clone(r.Plan.Regions)
+	r.Plan.Regions, r.Plan.Expected = slices.Clone(r.Plan.Regions), slices.Clone(r.Plan.Expected)
 	return r
 }
 

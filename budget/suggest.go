@@ -26,8 +26,8 @@ import (
 //   - A region's note names the report that its size came from.
 //   - The plan's Size is the sum of the parts; no region has the Rest. The C heap's size is the
 //     highest in the plans: how much a heap needs beyond its peak depends on its fragmentation. The
-//     name, base, pages, Go heap and functions are the first plan's. A Go heap that was the Rest is
-//     the Rest again.
+//     name, base, pages, Go heap, expectations and functions are the first plan's. A Go heap that
+//     was the Rest is the Rest again.
 //
 // Reconfigure resets peaks: record a report before it, too. Temporaries ([scope.Scope.Temp]) begin
 // at a line, so a region with temporaries may need the next multiple of 64 bytes; [Measure] finds

@@ -29,6 +29,8 @@ type TimelineData struct {
 	Step   uint64      `json:"step"`  // ticks in a sample; the last may have fewer
 	Ticks  uint64      `json:"ticks"` // in all
 	Arenas []ArenaLine `json:"arenas"`
+	// Expected is the plan's, to draw and to check next to the arenas.
+	Expected []Expected `json:"expected,omitempty"`
 }
 
 // ArenaLine is an arena over time.
@@ -123,7 +125,8 @@ func (t *Timeline) Read() TimelineData {
 		return TimelineData{}
 	}
 	copied := t.copyCells()
-	d := TimelineData{Budget: t.b.plan.Name, Step: copied.step, Ticks: copied.ticks, Arenas: slices.Clone(t.names)}
+	d := TimelineData{Budget: t.b.plan.Name, Step: copied.step, Ticks: copied.ticks, Arenas: slices.Clone(t.names),
+		Expected: slices.Clone(t.b.plan.Expected)}
 	for i := range d.Arenas {
 		line := &d.Arenas[i]
 		if line.Size = t.b.plan.CHeap.Size; i < len(t.b.stacks) {

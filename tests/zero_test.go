@@ -91,8 +91,8 @@ var bare = []string{
 // onlyRead are types without a refusal: results, errors, and types that are useful only by a
 // pointer from their constructor.
 var onlyRead = []string{
-	"budget.ArenaReport", "budget.Arenas", "budget.Budget", "budget.Cost", "budget.Exclusive", "budget.Figure", "budget.Inside",
-	"budget.Mark", "budget.Part", "budget.Plan", "budget.Report", "budget.State", "budget.Timeline", "budget.Trimmed", "budget.Warning",
+	"budget.ArenaReport", "budget.Arenas", "budget.Budget", "budget.Cost", "budget.Exclusive", "budget.Expected", "budget.Figure", "budget.Inside",
+	"budget.Mark", "budget.Part", "budget.Plan", "budget.Report", "budget.State", "budget.Timeline", "budget.TimelineData", "budget.Trimmed", "budget.Warning",
 	"save.Difference", "save.Ring", "save.State", "scope.FullError",
 	"scope.Misuse", "scope.Piece", "scope.Site", "scope.Sites", "scope.Stack", "scope.Survey", "scope.Warner",
 }
