@@ -48,8 +48,8 @@
 // # Over time
 //
 // [Budget.Timeline] records the use of each arena at each tick, in Go memory allocated at set-up;
-// package view draws it. A region with a share to warn at ([RegionPlan]) calls Plan.OnWarn with a
-// [Warning] before it is full.
+// package view draws it, next to the use that the plan expects ([Expected]). A region with a share
+// to warn at ([RegionPlan]) calls Plan.OnWarn with a [Warning] before it is full.
 //
 // In a trace (runtime/trace) each Load, Rewind and Release is a task with a trace region,
 // "upfront.Load", and so is each Region.Trim. Each NextFrame is a trace region.

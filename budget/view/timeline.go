@@ -27,7 +27,8 @@ const (
 // its ground, the bytes in use in the part's colour, and the highest peak as text. The slots of a
 // region, the frame's buffers and the scratch arenas share a band, which shows the fullest in each
 // sample. Marks below a band are loads and rewinds, a triangle on it is a warning, and a red cross
-// is a full. A picture has at most one column for each pixel, which shows the most of its samples,
+// is a full. An expectation ([budget.Expected]) is a dashed line in a hatched band, as wide as its
+// tolerance. A picture has at most one column for each pixel, which shows the most of its samples,
 // and at most 24 bands; its last line counts the other parts. Timeline draws any data, so its only
 // error is w's.
 func Timeline(w io.Writer, data budget.TimelineData) error {
@@ -65,6 +66,9 @@ func (d *timelineDrawing) description() string {
 		if b.ever != 0 {
 			text += ", marked " + b.ever.String()
 		}
+		if b.expected != nil {
+			text += ", expected " + b.expectation()
+		}
 		parts = append(parts, text)
 	}
 	return "The memory of each part over time. " + strings.Join(parts, "; ")
@@ -98,6 +102,11 @@ func (d *timelineDrawing) head() {
 	if slices.ContainsFunc(d.bands, func(b *band) bool { return b.ever&budget.MarkWarn != 0 }) {
 		d.alert(x+50, y-45)
 		say(160, "warning")
+	}
+	if slices.ContainsFunc(d.bands, func(b *band) bool { return b.expected != nil }) {
+		d.rect("hatch", x, y-110, 200, 120)
+		d.dashes(fmt.Sprintf("M%s %sH%s", x, px(y-50), x+200))
+		say(260, "expected")
 	}
 }
 
@@ -142,6 +151,7 @@ func (d *timelineDrawing) band(b *band, y px) {
 	d.rect("ground", timeLeft, top, timeRight-timeLeft, plotHeight)
 	d.area(b, base)
 	d.path("line", "M%s %sH%s", timeLeft, b.level(b.size, base), timeRight)
+	d.expected(b, base)
 	for _, run := range b.runs(budget.MarkLoad) {
 		d.mark("point", run, base+20)
 	}
@@ -160,7 +170,7 @@ func (d *timelineDrawing) band(b *band, y px) {
 func (d *timelineDrawing) begin(sample int) px { return d.at.x(times(uint64(sample), d.step)) }
 
 // level returns the position of a size in a band whose bottom is at base. A peak above the planned
-// size fits too: Reconfigure may have made the size smaller.
+// size fits too: Reconfigure may have made the size smaller. Larger expectations are at the top.
 func (b *band) level(size uint64, base px) px {
 	return base - scale{0, plotHeight, max(b.size, b.peak)}.reach(size, 10)
 }
@@ -180,6 +190,32 @@ func (d *timelineDrawing) area(b *band, base px) {
 		}
 	}
 	d.path(b.class, "%sH%sV%sz", path.String(), d.begin(d.samples), base)
+}
+
+// expected draws the curve of an expectation: a piece for each run of samples of one size.
+func (d *timelineDrawing) expected(b *band, base px) {
+	var areas, lines strings.Builder
+	for i := 0; i < len(b.curve); {
+		from, size := i, b.curve[i]
+		for i < len(b.curve) && b.curve[i] == size {
+			i++
+		}
+		if size == 0 {
+			continue
+		}
+		least, most := b.expected.Band(size)
+		left, right, top := d.begin(from), d.begin(i), b.level(most, base)
+		fmt.Fprintf(&areas, "M%s %sH%sV%sH%sz", left, top, right, b.level(least, base), left)
+		fmt.Fprintf(&lines, "M%s %sH%s", left, b.level(size, base), right)
+	}
+	if lines.Len() != 0 {
+		d.path("hatch", "%s", areas.String())
+		d.dashes(lines.String())
+	}
+}
+
+func (d *timelineDrawing) dashes(path string) {
+	fmt.Fprintf(&d.body, `<path class="line" stroke-dasharray="5 3" d="%s"/>`+"\n", path)
 }
 
 func (d *timelineDrawing) mark(class string, run [2]int, y px) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -18,6 +19,10 @@ type band struct {
 	peakAt      int    // the sample
 	fullest     string // the arena that had the peak
 	ever        budget.Mark
+
+	expected *budget.Expected // nil: nothing
+	curve    []uint64         // the expected size of each sample; 0: nothing
+	outside  []bool           // the samples in which the use was above the tolerance
 }
 
 // timeline is the data of a picture and a text. All its bands are as long as the longest line.
@@ -59,6 +64,7 @@ func timelineOf(d budget.TimelineData, samples int) timeline {
 	}
 	for _, b := range t.bands {
 		b.sum()
+		b.expect(d, each)
 	}
 	return t
 }
@@ -99,6 +105,26 @@ func (b *band) sum() {
 	for _, mark := range b.marks {
 		b.ever |= mark
 	}
+}
+
+// expect takes the curve of the band's expectation, if the timeline has one.
+func (b *band) expect(d budget.TimelineData, each int) {
+	i := slices.IndexFunc(d.Expected, func(e budget.Expected) bool { return e.Part == b.name && e.Label == "" })
+	if i < 0 || b.count == 0 {
+		return
+	}
+	b.expected = &d.Expected[i]
+	b.curve, b.outside = make([]uint64, len(b.most)), make([]bool, len(b.most))
+	for i, m := range d.Moments(*b.expected) {
+		_, most := b.expected.Band(m.Expected)
+		b.curve[i/each] = max(b.curve[i/each], m.Expected)
+		b.outside[i/each] = b.outside[i/each] || m.Expected != 0 && m.Used > most
+	}
+}
+
+// expectation returns the expected size and its tolerance as text.
+func (b *band) expectation() string {
+	return fmt.Sprintf("%s ±%d %%", sizeText(b.expected.Most()), b.expected.Tolerance)
 }
 
 func (b *band) title() string {

@@ -117,6 +117,25 @@ func TestTimelineOfWarnings(t *testing.T) {
 	assert.NotContains(t, without, "warning")
 }
 
+// An expectation is a dashed line in a hatched band, and a second curve of the text, with a ^ where
+// the use was above the tolerance.
+func TestTimelineOfExpectations(t *testing.T) {
+	d := played(512)
+	d.Expected = []budget.Expected{
+		{Part: "level", Boot: 100 * budget.KiB, Load: 1300 * budget.KiB, Play: 1100 * budget.KiB, Tolerance: 15},
+		{Part: "level", Label: "frogs", Play: 1},
+		{Part: "frame", Play: 20 * budget.KiB, Tolerance: 30},
+		{Part: "none", Play: 1},
+	}
+	picture := drawn(t, func(w io.Writer) error { return view.Timeline(w, d) })
+	golden(t, "expected.svg", picture)
+	checkPicture(t, picture)
+	assert.Equal(t, 1+2, strings.Count(picture, "stroke-dasharray"), "in the legend and on two bands")
+	text := drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) })
+	golden(t, "expected.txt", text)
+	checkText(t, text)
+}
+
 // strange returns timelines that no budget recorded.
 func strange() map[string]budget.TimelineData {
 	long := played(5000)
@@ -135,6 +154,9 @@ func strange() map[string]budget.TimelineData {
 			{Name: "room 2", Part: "room"},
 			{},
 		}},
+		"expected": {Budget: "pond", Step: 1, Ticks: 2, Expected: []budget.Expected{{Part: "level", Load: math.MaxUint64, Play: 1, Tolerance: 1 << 40},
+			{Part: "none", Boot: 1, Tolerance: -1}, {}}, Arenas: []budget.ArenaLine{
+			{Name: "level", Part: "level", Size: 100, Most: []uint64{100, 1, 7}, Marks: []budget.Mark{0, 1}}, {Name: "none", Part: "none"}, {}}},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -14,11 +15,16 @@ var sparks = []rune(" ▁▂▃▄▅▆▇█")
 
 // TimelineText writes the contents of [Timeline] as lines of 80 columns: a curve in eighths of the
 // planned size, the peak and the planned size. Where a part was full, the line below has an x, and
-// where it only warned, a w.
+// where it only warned, a w. The expectation of a part ([budget.Expected]) is a curve of its own
+// below, with its largest size and its tolerance, and a ^ where the use was above the tolerance.
 func TimelineText(w io.Writer, data budget.TimelineData) error {
 	names, sizes := 0, 10
 	for _, b := range timelineOf(data, 1).bands {
 		names = max(names, min(letters(b.title()), 20))
+		if b.expected != nil {
+			names = max(names, letters("expected"))
+			sizes = max(sizes, (letters(b.expectation())+2)/2)
+		}
 		sizes = max(sizes, len(sizeText(max(b.size, b.peak)))+1)
 	}
 	wide := textWidth - 3 - names - 2*sizes
@@ -30,10 +36,17 @@ func TimelineText(w io.Writer, data budget.TimelineData) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s\n%*s%*s\n", clip(title, textWidth), textWidth-sizes, "peak", sizes, "of")
 	for _, b := range t.bands {
-		curve := b.curve() + strings.Repeat(" ", wide-t.samples)
+		curve := b.sparks(b.most) + strings.Repeat(" ", wide-t.samples)
 		fmt.Fprintf(&out, "  %s %s%*s%*s\n", padded(b.title(), names), curve, sizes, sizeText(b.peak), sizes, sizeText(b.size))
 		if b.ever&(budget.MarkFull|budget.MarkWarn) != 0 {
 			fmt.Fprintf(&out, "  %*s %s\n", names, "", b.signs())
+		}
+		if b.expected != nil {
+			curve := b.sparks(b.curve) + strings.Repeat(" ", wide-t.samples)
+			fmt.Fprintf(&out, "  %s %s%*s\n", padded("expected", names), curve, 2*sizes, b.expectation())
+		}
+		if slices.Contains(b.outside, true) {
+			fmt.Fprintf(&out, "  %*s %s\n", names, "", b.above())
 		}
 	}
 	if more := t.more(); more != "" {
@@ -43,12 +56,23 @@ func TimelineText(w io.Writer, data budget.TimelineData) error {
 	return err
 }
 
-func (b *band) curve() string {
-	curve := make([]rune, len(b.most))
-	for i, most := range b.most {
+func (b *band) sparks(sizes []uint64) string {
+	curve := make([]rune, len(sizes))
+	for i, most := range sizes {
 		curve[i] = sparks[scale{0, px(len(sparks) - 1), max(b.size, b.peak)}.reach(most, 1)]
 	}
 	return string(curve)
+}
+
+// above returns a ^ for each sample above the tolerance.
+func (b *band) above() string {
+	signs := []byte(strings.Repeat(" ", len(b.outside)))
+	for i, outside := range b.outside {
+		if outside {
+			signs[i] = '^'
+		}
+	}
+	return strings.TrimRight(string(signs), " ")
 }
 
 // signs returns an x for each full sample and a w for each that only warned.
