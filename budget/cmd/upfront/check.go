@@ -28,7 +28,7 @@ func newCheckCommand(t *tool) *cobra.Command {
 	g, against := gate{share: 3 * onePercent}, ""
 	c := &cobra.Command{
 		Use:   "check REPORT... --against BASE",
-		Short: "compares reports with a base, and fails if memory use grew too much",
+		Short: "compares reports with a base or a plan, and fails if memory use grew too much",
 		Long: `Compares each REPORT with a BASE, a kept report of the same plan and run. It lists the
 changes by region, label and scope, and fails if a figure grew by more than allowed.
 
@@ -45,13 +45,35 @@ case, or if the growth is intended, keep the new report as the base.
 
 With --json, a is the figure of the base, b that of the report.
 
+If BASE is a plan with expected sizes, each REPORT may also be a timeline, as frogpond
+-timeline writes it. The highest use at boot, in loads and in play is compared with the
+expected size, and fails if it is above the tolerance; below it is shown and passes. A
+report shows peaks alone, and a timeline no labels.
+
 Exit code: 0 no figure grew too much, 1 one did, 2 trouble.`,
 		Example: "  upfront check now.json --against base.json --max-growth 3%\n" +
-			"  upfront check http://127.0.0.1:8035/ --against base.json --max-growth 0.5% --min-growth 4096",
+			"  upfront check http://127.0.0.1:8035/ --against base.json --max-growth 0.5% --min-growth 4096\n" +
+			"  upfront check timeline.json --against plan.json",
 		Args: takes(1, math.MaxInt),
 		RunE: func(c *cobra.Command, sources []string) error {
 			if against == "" {
 				return errors.New("--against is missing: give the base, a report in a file or at a URL")
+			}
+			if isPlan(against) {
+				for _, flag := range []string{"max-growth", "min-growth"} {
+					if c.Flags().Changed(flag) {
+						return fmt.Errorf("--%s is for a report as the base; the tolerance is in the plan", flag)
+					}
+				}
+				result, err := t.checkExpected(sources, against)
+				if err == nil {
+					err = t.print(result, func(w io.Writer) error { return t.compared(w, result) })
+				}
+				t.warn(result.warnings)
+				if err != nil || result.Fine {
+					return err
+				}
+				return found{}
 			}
 			if g.share == 0 && !c.Flags().Changed("min-growth") {
 				g.bytes = 0 // with --max-growth 0% alone no byte is allowed
@@ -68,7 +90,7 @@ Exit code: 0 no figure grew too much, 1 one did, 2 trouble.`,
 			return found{}
 		},
 	}
-	c.Flags().StringVar(&against, "against", "", "the base: a kept report, a file or URL")
+	c.Flags().StringVar(&against, "against", "", "the base: a kept report, a file or URL; or a plan")
 	c.Flags().Var(&g.share, "max-growth", "how much sizes and peaks may grow")
 	c.Flags().Uint64Var(&g.bytes, "min-growth", aCacheLine, "growth in bytes that is always allowed; 0 with --max-growth 0%")
 	return c

@@ -36,6 +36,20 @@ func TestCheckCommands(t *testing.T) {
 		"check --against DATA/main.json",
 		"check DATA/main.json --against DATA/main.json --max-growth -1%",
 		"check DATA/main.json --against DATA/main.json --min-growth -1",
+		"check DATA/timeline.json --against DATA/expecting.json",
+		"check DATA/timeline.json --against DATA/expecting.json --json",
+		"check DATA/main.json DATA/timeline.json --against DATA/expecting.json",
+		"check DATA/main.json --against DATA/expecting.json",
+		"check RECORDED/long.json --against DATA/expecting.json",
+		"check DATA/none.json DATA/torn.json DATA/fine.json --against DATA/expecting.json",
+		"check DATA/timeline.json --against DATA/expecting.json --max-growth 5%",
+		"check DATA/timeline.json --against DATA/fine.json",
+		"check DATA/timeline.json --against DATA/faulty.json",
+		"check DATA/timeline.json --against DATA/main.json",
+		"plan check DATA/expecting.json DATA/timeline.json",
+		"plan suggest DATA/main.json --expected DATA/timeline.json --tolerance 5",
+		"plan suggest DATA/main.json --expected DATA/main.json",
+		"plan suggest DATA/main.json --expected DATA/timeline.json --tolerance 100",
 	} {
 		all.WriteString(shown(command, map[string]string{"DATA/": "testdata/", "RECORDED/": recorded}))
 	}

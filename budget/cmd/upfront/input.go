@@ -74,6 +74,9 @@ func parseReport(source string, data []byte) (r budget.Report, err error) {
 	if kindOf(data) == planKind {
 		return r, fmt.Errorf("%s: this is a plan, not a report: plan draw shows it", source)
 	}
+	if kindOf(data) == timelineKind {
+		return r, fmt.Errorf("%s: this is a timeline, not a report: check compares it with a plan", source)
+	}
 	if err = decode(source, data, &r); err == nil && len(r.Arenas) == 0 {
 		r.Arenas, err = arenasBefore(source, data)
 	}
@@ -136,12 +139,14 @@ const (
 	otherKind kind = iota
 	planKind
 	reportKind
+	timelineKind
 )
 
-// kindOf distinguishes a report from a plan. A report has arenas. An old report has regions, as a
-// plan does, but with the member used.
+// kindOf distinguishes reports, timelines and plans. A report has arenas, and so has a timeline,
+// with steps. An old report has regions, as a plan does, but with the member used.
 func kindOf(data []byte) kind {
 	var file struct {
+		Step    json.RawMessage   `json:"step"`
 		Arenas  []json.RawMessage `json:"arenas"`
 		Regions []struct {
 			Used json.RawMessage `json:"used"`
@@ -149,6 +154,8 @@ func kindOf(data []byte) kind {
 	}
 	_ = json.Unmarshal(data, &file) // members of other types stay empty
 	switch {
+	case file.Step != nil && len(file.Arenas) != 0:
+		return timelineKind
 	case len(file.Arenas) != 0:
 		return reportKind
 	case len(file.Regions) == 0:

@@ -109,7 +109,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("upfront %s\n%s%s", line, out, said)
 		}
 	}
-	if len(shows) != 7 {
+	if len(shows) != 8 {
 		t.Errorf("it shows %d commands", len(shows))
 	}
 }

@@ -109,6 +109,9 @@ func readPlan(name string) (budget.Plan, error) {
 	if unread == nil && kindOf(data) == reportKind { // as a plan, each figure is a fault
 		err = fmt.Errorf("%s:1: this is a report, not a plan: report draw shows it, plan suggest makes a plan of it", name)
 	}
+	if unread == nil && kindOf(data) == timelineKind {
+		err = fmt.Errorf("%s:1: this is a timeline, not a plan: check compares it with a plan", name)
+	}
 	return plan, found{err}
 }
 
@@ -150,9 +153,11 @@ func warnings(name string, plan budget.Plan) ([]planFault, error) {
 	}
 	file, root := jsonfile.Parse(name+":", data)
 	for m := range file.Members(root, nil) {
-		if m.Name == "regions" {
-			for range file.Items(m) {
-				continue // reading an item records its place
+		if m.Name == "regions" || m.Name == "expected" {
+			for item := range file.Items(m) {
+				for range file.Members(item, nil) {
+					continue // reading a member records its place
+				}
 			}
 		}
 	}
@@ -255,7 +260,8 @@ plan fleet requests without flags of its own. With -o it draws both maps, as SVG
 
 func planSuggestCommand(t *tool) *cobra.Command {
 	var out string
-	var headroom int
+	var headroom, tolerance int
+	var timelines []string
 	c := &cobra.Command{
 		Use:   "suggest REPORT...|TRACE...",
 		Short: "makes a plan from reports or recordings of programs",
@@ -265,24 +271,43 @@ proof. The plan has no spare room; --headroom adds some. The note of a region na
 source of its size. A part that was never used, or not published yet by a running program,
 keeps its planned size. A part that was full may need more. stderr lists both.
 
+--expected adds the highest use of each part at boot, in loads and in play to the plan, from
+timelines of the same runs, with a tolerance. Then check compares later runs with it.
+
 ` + exitCodes,
 		Example: `  upfront plan suggest monday.json tuesday.json --headroom 10 -o plan.json
   upfront plan suggest monday.trace tuesday.trace -o plan.json
+  upfront plan suggest monday.json --expected timeline.json --tolerance 10 -o plan.json
   upfront plan suggest http://127.0.0.1:8080/`,
 		Args: takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			if headroom < 0 || headroom > 1000 {
 				return fmt.Errorf("--headroom %d: must be 0 to 1000", headroom)
 			}
+			if tolerance < 0 || tolerance > 99 {
+				return fmt.Errorf("--tolerance %d: must be 0 to 99", tolerance)
+			}
+			expected, err := t.expected(timelines, budget.Percent(tolerance))
+			if err != nil {
+				return err
+			}
 			plan, err := t.suggested(sources)
 			if err != nil {
 				return err
+			}
+			if expected != nil {
+				plan.Expected = expected
+			}
+			if err := plan.Check(); err != nil && !errors.Is(err, budget.ErrWarning) {
+				return trouble(err) // the timelines may be of another plan
 			}
 			return t.suggest(out, plan, headroom)
 		},
 	}
 	outFlag(c, &out, "file of the plan (default standard output)")
 	c.Flags().IntVar(&headroom, "headroom", 0, "percent to add to each size and limit")
+	c.Flags().StringArrayVar(&timelines, "expected", nil, "a timeline of the expected use; may be repeated")
+	c.Flags().IntVar(&tolerance, "tolerance", 10, "percent by which the use may differ from --expected")
 	return c
 }
 
