@@ -77,10 +77,11 @@ tools: ## build/upfront, the tool, and build/upfront-vet, for go vet
 # frogpond's plan is its peaks in a wide plan, and a tenth more. The peaks are of three kinds: init
 # with all its files, the largest last, because a file's table is read next to the free rest; each
 # map with 4 workers; and one map for 400000 ticks, whose durations are kept in the region systems.
+# The timelines of the two runs are the expected use.
 RECORD = build/frogpond -json -plan $(POND)/testdata/wide.json
 plan: build/frogpond ## renews frogpond's plan.json (package freedoom)
-	$(RECORD) -wad builtin,$(WADS) -ticks 3500 -workers 4 -report $(POND)/testdata/recorded/freedoom.json > build/record.json
-	$(RECORD) -wad builtin -maps MAP01 -ticks 400000 -report $(POND)/testdata/recorded/long.json > build/record.json
+	$(RECORD) -wad builtin,$(WADS) -ticks 3500 -workers 4 -report $(POND)/testdata/recorded/freedoom.json -timeline build/freedoom.json > build/record.json
+	$(RECORD) -wad builtin -maps MAP01 -ticks 400000 -report $(POND)/testdata/recorded/long.json -timeline build/long.json > build/record.json
 	UPFRONT_STEP=check $(GO) test -count=1 -run '^TestPlanIsRecordedPeaks$$' ./$(POND) -update
 base: build/frogpond ## renews the record of frogpond's memory, for make gate
 	@build/frogpond -json -wad builtin -ticks 350 -report $(POND)/testdata/recorded/builtin.json > build/record.json

@@ -25,8 +25,8 @@ func readReport(t *testing.T, name string) (r budget.Report) {
 	return r
 }
 
-// The default plan is the recorded peaks and a tenth more, rounded up. Nothing in it is set by
-// hand.
+// The default plan is the recorded peaks and a tenth more, rounded up, and expects the use of the
+// same runs. Nothing in it is set by hand.
 func TestPlanIsRecordedPeaks(t *testing.T) {
 	freedoom, long := readReport(t, "testdata/recorded/freedoom.json"),
 		readReport(t, "testdata/recorded/long.json")
@@ -34,6 +34,13 @@ func TestPlanIsRecordedPeaks(t *testing.T) {
 	plan, err := budget.Suggest(freedoom, long)
 	require.NoError(t, err)
 	plan = plan.Headroom(10)
+	if *update {
+		plan.Expected = budget.Expect(10, timelineIn(t, "../../build/freedoom.json"), timelineIn(t, "../../build/long.json"))
+	} else {
+		shipped, err := budget.ParsePlan(defaultPlan)
+		require.NoError(t, err)
+		plan.Expected = shipped.Expected
+	}
 	text, err := json.MarshalIndent(plan, "", "  ")
 	require.NoError(t, err)
 	if *update {
@@ -41,6 +48,16 @@ func TestPlanIsRecordedPeaks(t *testing.T) {
 		return
 	}
 	assert.Equal(t, string(text)+"\n", string(defaultPlan), "make plan writes it anew")
+	for _, e := range plan.Expected {
+		most := uint64(0)
+		for _, a := range append(freedoom.Arenas, long.Arenas...) {
+			if a.Part == e.Part {
+				most = max(most, a.Peak)
+			}
+		}
+		assert.Equal(t, most, e.Most(), "%s: the timelines are of the reports' runs", e.Part)
+	}
+	assert.Len(t, plan.Expected, len(plan.Regions)+2, "the frame and scratch, too")
 	wide, err := budget.ParsePlan(widePlan)
 	require.NoError(t, err)
 	for i, r := range freedoom.Plan.Regions {

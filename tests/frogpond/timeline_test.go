@@ -20,13 +20,18 @@ import (
 // readTimeline returns the timeline in a file, and the line of one region.
 func readTimeline(t *testing.T, file, region string) (budget.TimelineData, budget.ArenaLine) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var d budget.TimelineData
-	require.NoError(t, json.Unmarshal(text, &d))
+	d := timelineIn(t, file)
 	i := slices.IndexFunc(d.Arenas, func(line budget.ArenaLine) bool { return line.Name == region })
 	require.GreaterOrEqual(t, i, 0)
 	return d, d.Arenas[i]
+}
+
+func timelineIn(t *testing.T, file string) (d budget.TimelineData) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &d))
+	return d
 }
 
 // A timeline has every tick of every map, and the peaks of the report. It allocates nothing during
@@ -46,6 +51,14 @@ func TestTimeline(t *testing.T) {
 	d, level := readTimeline(t, file, "level")
 	assert.EqualValues(t, ticks*len(with.Levels), d.Ticks)
 	assert.Equal(t, with.Report.Arenas[2].Peak, slices.Max(level.Most))
+	require.NotEmpty(t, d.Expected, "the plan's")
+	for _, e := range d.Expected {
+		for i, m := range d.Moments(e) {
+			if _, most := e.Band(m.Expected); m.Expected != 0 {
+				assert.LessOrEqual(t, m.Used, most, "%s, %s in sample %d", e.Part, m.At, i)
+			}
+		}
+	}
 	loads := 0
 	for _, mark := range level.Marks {
 		assert.Zero(t, mark&budget.MarkFull)
