@@ -39,7 +39,7 @@ type shape int
 
 const (
 	fields shape = iota // an object of keys whose order has no meaning, or a scalar
-	parts               // an object or list of parts, such as nodes, with an order that a file keeps
+	parts               // an object or list of parts, such as nodes, whose order a file keeps
 	items               // a list of parts, such as regions, whose order has a meaning
 	links               // a link or a list of links, whose order has a meaning
 )
