@@ -55,7 +55,7 @@ func TestTimeline(t *testing.T) {
 	for _, e := range d.Expected {
 		for i, m := range d.Moments(e) {
 			if _, most := e.Band(m.Expected); m.Expected != 0 {
-				assert.LessOrEqual(t, m.Used, most, "%s, %s in sample %d", e.Part, m.At, i)
+				require.LessOrEqual(t, m.Used, most, "%s, %s in sample %d", e.Part, m.At, i)
 			}
 		}
 	}
