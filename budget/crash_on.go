@@ -28,7 +28,7 @@ func (b *Budget) watchFaults() {
 func (b *Budget) watch(base unsafe.Pointer, size uint64) {
 	err := crash.Watch(crash.Range{Name: b.plan.Name, Base: base, Size: size, Describe: arena_c.DescribeFault(),
 		Arg: uintptr(unsafe.Pointer(b.table))})
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // off Linux, no build describes one
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // as off Linux
 		b.refused = append(b.refused, "crash reports: "+err.Error())
 	}
 }

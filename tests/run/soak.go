@@ -33,7 +33,7 @@ func soakParts(t targets) []part {
 		})},
 		part{"saves", "a saved game of Freedoom goes to arm64 and back, and is played again there", arm64(t, savesThere)},
 		part{"targets", "the tests of every other target", func(p *prover) error { return p.emulateOthers(t) }},
-		part{"windows", "under Wine: all of Freedoom's maps, and the tests in checked builds", windows(t.windows(), wineSoak)},
+		part{"windows", "under Wine: all of Freedoom's maps, and the library's tests in checked builds", windows(t.windows(), wineSoak)},
 		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
 		part{"next", "format, vet, the heart's and upfront-vet's tests under the next release of Go", next},
 		part{"fuzz", "each fuzz target for a minute", func(p *prover) error { return p.fuzz("1m", "") }},

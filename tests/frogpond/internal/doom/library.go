@@ -17,10 +17,12 @@ type Library struct{ WADs []WAD }
 // Builtin is the name, instead of a file's, of the built-in levels.
 const Builtin = "builtin"
 
-// InstalledWADs returns the Freedoom files of the first folder that has one, or Builtin. The first
-// folder is that of the variable DOOMWADDIR, which other programs for such files read too.
+// InstalledWADs returns the Freedoom files of the first folder that has one, or Builtin. The
+// folders are that of the variable DOOMWADDIR, which other programs for such files read too, and
+// the usual ones.
 func InstalledWADs() []string {
-	for _, folder := range []string{os.Getenv("DOOMWADDIR"), "/usr/share/games/doom", "/usr/local/share/games/doom"} {
+	usual := []string{"/usr/share/games/doom", "/usr/local/share/games/doom"}
+	for _, folder := range append([]string{os.Getenv("DOOMWADDIR")}, usual...) {
 		if folder == "" {
 			continue
 		}
