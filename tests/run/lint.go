@@ -20,8 +20,8 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 // compiling its own.
 var tagsOf = map[string]string{"arena/with/sqlite": "libsqlite3", "tests/group": "libsqlite3"}
 
-// fleet is a module that compiles Kubernetes' scheduler, which takes minutes. Only make soak has a
-// part for it.
+// fleet is a module that compiles Kubernetes' scheduler and API server, which takes minutes. Only
+// make soak has a part for it.
 const fleet = "tests/fleet"
 
 // modules returns the folders with a go.mod, the root first.

@@ -43,7 +43,7 @@ func soakParts(t targets) []part {
 		part{"clients", "wasm modules, SQLite, Lua and Arrow: all tests, in three builds", soakClients},
 		part{"group", "processes of 1,000 plans in memory cgroups", group([]string{"UPFRONT_STEP=soak"})},
 		part{"others", "other people's programs in a budget, and other caches: their tests in full", others([]string{"UPFRONT_STEP=soak"})},
-		part{"fleet", "servers of a plan, placed by Kubernetes' scheduler", kubernetes},
+		part{"fleet", "servers of plans, placed by Kubernetes' scheduler, and created in its API server", kubernetes},
 	)
 }
 
