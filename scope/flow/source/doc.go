@@ -48,5 +48,5 @@
 //	upfront flow compile --host host.json door.json
 //
 // writes door.blob, which flow.Host.Load takes. The tool's other verbs for graphs are check, strip,
-// draw, trace and export. A game that ships blobs doesn't import this package.
+// draw, diff, merge, trace and export. A game that ships blobs doesn't import this package.
 package source
