@@ -13,7 +13,8 @@ import (
 // bar that stands for its planned size, filled with the bytes used now. The bar of a single arena
 // also has the most that was used, paler. Slots, buffers of the frame and scratch arenas have a
 // column each. Below a part are its labels and scopes, largest first, in the colours of its bar:
-// eight of each, and the sum of the others. At the end are the Go heap, proxies and errors.
+// eight of each, and the sum of the others. A label that the plan has an expectation for has that
+// size, and a peak above the tolerance is a line. At the end are the Go heap, proxies and errors.
 //
 // Sizes are the report's, as [budget.SizeText] writes them; browsers show the exact bytes at the
 // pointer. Figures are those of [budget.Figures]: the bytes of siblings now are summed, and the

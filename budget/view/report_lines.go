@@ -81,11 +81,18 @@ type reportPart struct {
 	budget.Part
 	class     string
 	now, size uint64 // of all its arenas
+	expected  []budget.Expected
 }
 
 func reportParts(r budget.Report) (parts []reportPart) {
 	for _, p := range r.Parts() {
-		parts = append(parts, reportPart{p, classOf(p.Kind), p.Value("used"), p.Value("size")})
+		of := reportPart{p, classOf(p.Kind), p.Value("used"), p.Value("size"), nil}
+		for _, e := range r.Plan.Expected {
+			if e.Part == p.Name {
+				of.expected = append(of.expected, e)
+			}
+		}
+		parts = append(parts, of)
 	}
 	return parts
 }
@@ -134,13 +141,14 @@ func (p *reportPart) lines() []reportLine {
 	} else {
 		own.stack = coloured(scopes)
 	}
-	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), p.warnings(), labels, scopes, p.pools(), p.caches(), p.others())
+	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), p.warnings(), p.above(), labels, scopes, p.pools(), p.caches(), p.others())
 }
 
 // holder is a label, a scope, a proxy or a line of code that holds bytes.
 type holder struct {
 	name                 string
 	bytes, peak, objects uint64
+	expected             uint64 // by the plan; 0: nothing
 	calls                string // the calls that led to the line
 }
 
@@ -178,7 +186,32 @@ func holders(list []holder, kind, class string, of uint64, alone bool) (lines []
 				line.detail += " in one"
 			}
 		}
+		if h.expected != 0 {
+			line.cells[2] = sized(h.expected)
+			line.detail += ", " + exact(h.expected) + " expected"
+		}
 		lines = append(lines, line)
+	}
+	return lines
+}
+
+// above returns a line for the part and each label whose most is above the plan's expectation and
+// its tolerance.
+func (p *reportPart) above() (lines []reportLine) {
+	for _, e := range p.expected {
+		name, peak := p.Name, p.Value("arena_peak")
+		if e.Label != "" {
+			name, peak = "label "+clip(e.Label, nameLetters), 0
+			for _, u := range p.Labels {
+				if u.Name == e.Label {
+					peak = u.Peak
+				}
+			}
+		}
+		if _, most := e.Band(e.Most()); peak > most {
+			text := fmt.Sprintf("%s: %s at most, and %s expected, ±%d%%", name, sizeText(peak), sizeText(e.Most()), e.Tolerance)
+			lines = append(lines, reportLine{kind: noteLine, class: p.class, name: text})
+		}
 	}
 	return lines
 }
@@ -189,7 +222,13 @@ func (p *reportPart) usage(kind string, names []scope.Usage) []reportLine {
 	var list []holder
 	for _, u := range names {
 		if u.Bytes|u.Peak != 0 {
-			list = append(list, holder{name: u.Name, bytes: u.Bytes, peak: u.Peak, objects: u.Objects})
+			h := holder{name: u.Name, bytes: u.Bytes, peak: u.Peak, objects: u.Objects}
+			for _, e := range p.expected {
+				if kind == "label" && e.Label == u.Name {
+					h.expected = e.Most()
+				}
+			}
+			list = append(list, h)
 		}
 	}
 	return holders(list, kind, p.class, p.size, len(p.Arenas) == 1)

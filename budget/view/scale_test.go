@@ -218,3 +218,35 @@ func FuzzReport(f *testing.F) {
 		checkReport(t, r)
 	})
 }
+
+// A label has its expected size in the column of planned ones. A peak above the tolerance has a
+// line of its own.
+func TestReportOfExpectations(t *testing.T) {
+	r := readReport(t, filepath.Join("testdata", "report.json"))
+	var before, text, page strings.Builder
+	require.NoError(t, view.ReportText(&before, r))
+	r.Plan.Expected = []budget.Expected{
+		{Part: "level", Label: "sound", Load: 9000 * budget.KiB, Play: 1000, Tolerance: 10},
+		{Part: "level", Label: "decals", Play: 200 * budget.KiB, Tolerance: 20},
+		{Part: "level", Play: 20_000 * budget.KiB},
+		{Part: "boot", Boot: 300 * budget.KiB, Tolerance: 5},
+		{Part: "room", Label: "sound", Play: 1},
+	}
+	require.NoError(t, view.ReportText(&text, r))
+	require.NoError(t, view.ReportHTML(&page, r))
+	var added []string
+	was := strings.Split(before.String(), "\n")
+	for line := range strings.Lines(text.String()) {
+		if line = strings.TrimSuffix(line, "\n"); !slices.Contains(was, line) {
+			added = append(added, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	assert.Equal(t, []string{
+		"boot: 350KiB at most, and 300KiB expected, ±5%",
+		"label decals: 256KiB at most, and 200KiB expected, ±20%",
+		"label sound [############............] 8192KiB 8192KiB 9000KiB",
+		"label decals [#.......................] 64KiB 256KiB 200KiB",
+	}, added)
+	assert.Contains(t, page.String(), "label decals: 256KiB at most, and 200KiB expected, ±20%")
+	assert.Contains(t, page.String(), "8,388,608 at most, 9,216,000 expected")
+}
