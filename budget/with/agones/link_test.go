@@ -188,6 +188,7 @@ func TestHealth(t *testing.T) {
 // A call that hangs delays Health by no more than its limit.
 func TestHealthBesideHangs(t *testing.T) {
 	inProgram(t, func(t *testing.T, p *program) {
+		p.shows(soon, "Ready", "free", 0) // else the first calls may be before the hangs
 		var last, longest atomic.Int64
 		began := time.Now()
 		p.fake.Instead(func(w http.ResponseWriter, r *http.Request) {
@@ -199,6 +200,7 @@ func TestHealthBesideHangs(t *testing.T) {
 			longest.Store(max(longest.Load(), now-last.Swap(now)))
 			_, _ = io.WriteString(w, "{}")
 		})
+		p.use(3)
 		time.Sleep(long)
 		assert.LessOrEqual(t, time.Duration(longest.Load()), defaultPeriod/2+callTimeout+pollEvery)
 		assert.Greater(t, p.calls("POST /health"), 30)
