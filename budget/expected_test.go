@@ -134,8 +134,11 @@ func TestExpectedChangesNothing(t *testing.T) {
 			require.NoError(t, b.NextFrame())
 			timeline.Sample()
 		}
-		tick()
-		allocs[plan.Expected != nil] = testing.AllocsPerRun(20, tick)
+		least := math.Inf(1) // other goroutines allocate, too, and tables of checked builds grow
+		for range 10 {
+			least = min(least, testing.AllocsPerRun(20, tick))
+		}
+		allocs[plan.Expected != nil] = least
 		d := timeline.Read()
 		assert.Equal(t, plan.Expected, d.Expected)
 		if plan.Expected != nil {
