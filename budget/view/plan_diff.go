@@ -92,9 +92,16 @@ func flatten(into map[string]string, at string, value any) {
 		for key, v := range value {
 			flatten(into, at+"/"+key, v)
 		}
-	case []any: // regions
+	case []any: // regions, and expectations of a part or a label
 		for _, v := range value {
-			flatten(into, fmt.Sprint(at, "/", v.(map[string]any)["name"]), v)
+			object, names := v.(map[string]any), []string{}
+			for _, key := range []string{"name", "part", "label"} {
+				if name, is := object[key].(string); is {
+					names = append(names, name)
+					delete(object, key)
+				}
+			}
+			flatten(into, at+"/"+strings.Join(names, " "), object)
 		}
 	default:
 		into[at] = clip(fmt.Sprint(value), 48)

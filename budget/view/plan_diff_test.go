@@ -66,6 +66,17 @@ func TestPlanDiffRest(t *testing.T) {
 }
 
 // TestPlanDiffFaulty: an error names the wrong plan, and no byte is written.
+// Expectations are settings of the plan, by part and label.
+func TestPlanDiffExpected(t *testing.T) {
+	a := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}, {Name: "net", Size: budget.MiB}}}
+	b := a
+	a.Expected = []budget.Expected{{Part: "level", Play: 1000}, {Part: "level", Label: "frogs", Play: 7}}
+	b.Expected = []budget.Expected{{Part: "level", Play: 2000}, {Part: "net", Boot: 5, Tolerance: 9}}
+	var text strings.Builder
+	require.NoError(t, view.PlanDiff(&text, a, b))
+	assert.Contains(t, text.String(), "− expected.level frogs.play 7; expected.level.play 1000 → 2000; + expected.net.boot 5; + expected.net.tolerance 9%")
+}
+
 func TestPlanDiffFaulty(t *testing.T) {
 	var out bytes.Buffer
 	require.ErrorContains(t, view.PlanDiff(&out, budget.Plan{Name: "none"}, before), `plan A, "none": plan "none": regions: `)
