@@ -242,7 +242,7 @@ one layout, as SVG. A blob has no notes, so those of a file aren't compared with
 				errs = append(errs, err)
 			}
 			if err := errors.Join(errs...); err != nil {
-				return errors.New(err.Error()) // trouble, since 1 is the code of a difference
+				return trouble(err) // 1 is the code of a difference
 			}
 			v := versions{schema: merge.Graph, read: readFile}
 			if plain {

@@ -18,13 +18,17 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/cmd/internal/merge"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
+	"github.com/upfront-mem/upfront/scope/flow"
 	"github.com/upfront-mem/upfront/scope/flow/source"
 )
 
 // versions reads the versions of one kind of file, to compare and merge them.
 type versions struct {
 	kind   string // plan, graph
+	group  string // of its commands: plan, flow
 	schema *merge.Schema
+	// prepare reads the files that check needs, if it needs some.
+	prepare func() error
 	// read returns the text of a file. The error has all faults of the file.
 	read func(name string) ([]byte, error)
 	// is reports whether a text with faults is meant to be of this kind.
@@ -94,7 +98,7 @@ type diffed struct {
 func (v versions) diff(names []string) (d diffed, err error) {
 	trees, err := v.both(names[0], names[1])
 	if err != nil {
-		return d, errors.New(err.Error()) // trouble, since 1 is the code of a difference
+		return d, trouble(err) // 1 is the code of a difference
 	}
 	d = diffed{A: names[0], B: names[1], Changes: merge.Diff(trees[0], trees[1])}
 	d.Equal = len(d.Changes) == 0
@@ -178,7 +182,7 @@ func partsOf(p budget.Plan) (rows []costRow) {
 		rows = append(rows, costRow{Name: r.Name, A: r.Size * uint64(max(1, r.Slots))})
 	}
 	rows = append(rows, costRow{Name: "frame", A: p.Frame.Size * uint64(p.Frame.Buffers)})
-	return append(rows, costRow{Name: "scratch", A: p.Scratch.Size * uint64(p.Scratch.Workers*max(p.Scratch.Each, 2))})
+	return append(rows, costRow{Name: "scratch", A: p.Scratch.Size * uint64(p.Scratch.Workers*cmp.Or(p.Scratch.Each, 2))})
 }
 
 // costs writes the costs that differ, in bytes, and the request.
@@ -206,7 +210,7 @@ func (t *tool) costs(w io.Writer, c *costs) error {
 	for _, row := range c.Parts {
 		add("  "+row.Name, row.A, row.B)
 	}
-	says := "plan fleet requests " + fmt.Sprint(c.Request.B) + " bytes for each"
+	says := fmt.Sprintf("plan fleet requests %d bytes, as before", c.Request.B)
 	switch {
 	case c.Why != "":
 		says = "plan fleet can't request memory: " + c.Why
@@ -286,7 +290,7 @@ func (m merged) text() string {
 		if m.Bytes == 0 {
 			state = "nothing is written"
 		}
-		fmt.Fprintf(&b, "%s: %s; %s\n", printable(m.File), plural(len(m.Conflicts), "conflict"), state)
+		fmt.Fprintf(&b, "%s: %s; %s\n", printable(m.File), counted(uint64(len(m.Conflicts)), "conflict"), state)
 	}
 	for _, c := range m.Conflicts {
 		what := ""
@@ -309,17 +313,10 @@ func (m merged) text() string {
 	return b.String()
 }
 
-func plural(count int, thing string) string {
-	if count != 1 {
-		thing += "s"
-	}
-	return fmt.Sprint(count, " ", thing)
-}
-
 // mergeCommand returns the merge command of a kind of file.
 func (t *tool) mergeCommand(v versions) *cobra.Command {
 	var out, name string
-	group := map[string]string{"plan": "plan", "graph": "flow"}[v.kind]
+	group := v.group
 	c := &cobra.Command{
 		Use:   "merge BASE A B",
 		Short: "merges two versions of a " + v.kind + " that were both made of BASE, into A",
@@ -342,6 +339,9 @@ Exit code: 0 merged, 1 there are conflicts or faults, 2 trouble.`,
 		Example: "  upfront " + group + " merge base.json a.json b.json\n  upfront " + group + " merge base.json a.json b.json -o both.json",
 		Args:    takes(3, 3),
 		RunE: func(_ *cobra.Command, names []string) error {
+			if err := v.prepare(); err != nil {
+				return err
+			}
 			base, err := v.base(names[0])
 			trees, faults := v.both(names[1], names[2])
 			if err := errors.Join(err, faults); err != nil {
@@ -349,6 +349,9 @@ Exit code: 0 merged, 1 there are conflicts or faults, 2 trouble.`,
 			}
 			data, conflicts := merge.Merge(base, trees[0], trees[1])
 			result := merged{File: cmp.Or(name, out, names[1]), Conflicts: conflicts}
+			if result.File == "-" {
+				result.File = "standard output"
+			}
 			if err := v.faults(names[1:], result.File, data); err != nil {
 				if conflicts != nil {
 					err = fmt.Errorf("%s%w", result.text(), err)
@@ -356,9 +359,10 @@ Exit code: 0 merged, 1 there are conflicts or faults, 2 trouble.`,
 				return found{sides(err, name, names)}
 			}
 			if out == "-" {
+				result.Bytes = len(data)
 				err = t.write(out, data)
 				if conflicts != nil {
-					err = errors.Join(err, found{errors.New(result.text())})
+					err = errors.Join(err, found{errors.New(strings.TrimSuffix(result.text(), "\n"))})
 				}
 				return err
 			}
@@ -383,19 +387,26 @@ Exit code: 0 merged, 1 there are conflicts or faults, 2 trouble.`,
 	return c
 }
 
-// sides returns an error with the names of the three versions that git's temporary files have.
+// sides returns an error whose lines begin with the sides of the merge in place of the temporary
+// files that git makes of them.
 func sides(err error, name string, names []string) error {
 	if name == "" {
 		return err
 	}
-	code, text := codeOf(err), err.Error()
-	for i, side := range []string{"base", "A", "B"} {
-		text = strings.ReplaceAll(text, names[i]+":", side+" of "+name+":")
+	var text strings.Builder
+	for line := range strings.Lines(err.Error()) {
+		for i, side := range []string{"base", "A", "B"} {
+			if rest, of := strings.CutPrefix(line, names[i]+":"); of {
+				line = side + " of " + name + ":" + rest
+				break
+			}
+		}
+		text.WriteString(line)
 	}
-	if err = errors.New(text); code == codeFound {
-		return found{err}
+	if codeOf(err) == codeFound {
+		return found{errors.New(text.String())}
 	}
-	return err
+	return errors.New(text.String())
 }
 
 // replace writes a file as a whole: if it fails, the old file is as it was. A link stays, and the
@@ -452,10 +463,23 @@ func replaceFile(name string, data []byte) error {
 
 // graphVersions reads graphs, checked against the vocabulary in the file host, if it has a name.
 func graphVersions(host *string) versions {
+	var vocabulary *flow.Vocabulary
 	return versions{
 		kind:   "graph",
+		group:  "flow",
 		schema: merge.Graph,
-		is:     func(data []byte) bool { return bytes.Contains(data, []byte(`"nodes"`)) && !isBlob(data) },
+		prepare: func() error {
+			if *host == "" {
+				return nil
+			}
+			text, err := readFile(*host)
+			if err != nil {
+				return err
+			}
+			v, err := source.ReadVocabulary(*host, text)
+			vocabulary = &v
+			return foundBy(err)
+		},
 		read: func(name string) ([]byte, error) {
 			data, err := readFile(name)
 			if err != nil {
@@ -467,22 +491,17 @@ func graphVersions(host *string) versions {
 			_, err = source.Read(name, data)
 			return data, foundBy(err)
 		},
+		is: func(data []byte) bool { return bytes.Contains(data, []byte(`"nodes"`)) && !isBlob(data) },
 		check: func(name string, data []byte) error {
 			graph, err := source.Read(name, data)
 			if err != nil {
 				return err
 			}
-			vocabulary := source.Guess(graph)
-			if *host != "" {
-				text, err := readFile(*host)
-				if err != nil {
-					return err
-				}
-				if vocabulary, err = source.ReadVocabulary(*host, text); err != nil {
-					return err
-				}
+			v := source.Guess(graph)
+			if vocabulary != nil {
+				v = *vocabulary
 			}
-			_, _, err = source.Compile(name, data, vocabulary)
+			_, _, err = source.Compile(name, data, v)
 			return err
 		},
 	}
@@ -496,9 +515,14 @@ func flowMergeCommand(t *tool) *cobra.Command {
 }
 
 var planVersions = versions{
-	kind:   "plan",
-	schema: merge.Plan,
-	is:     func(data []byte) bool { return kindOf(data) != reportKind && !bytes.Contains(data, []byte(`"nodes"`)) },
+	kind:    "plan",
+	group:   "plan",
+	schema:  merge.Plan,
+	prepare: func() error { return nil },
+	is: func(data []byte) bool {
+		k := kindOf(data)
+		return k != reportKind && k != timelineKind && !bytes.Contains(data, []byte(`"nodes"`))
+	},
 	read: func(name string) ([]byte, error) {
 		if _, err := readPlan(name); err != nil {
 			return nil, err

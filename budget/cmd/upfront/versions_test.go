@@ -34,7 +34,7 @@ func put(t *testing.T, name, text string) {
 	}
 }
 
-func read1(t *testing.T, name string) string {
+func contents(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -46,7 +46,7 @@ func read1(t *testing.T, name string) string {
 // TestVersions compares commands and their output with testdata/versions.txt.
 func TestVersions(t *testing.T) {
 	dir := copied(t)
-	base := read1(t, filepath.Join(dir, "base.json"))
+	base := contents(t, filepath.Join(dir, "base.json"))
 	for name, edit := range map[string][2]string{
 		"spaced.json":   {`{"type": "delay", "in": {"ticks": 150}, "then": "close"}`, `{ "then":["close"], "type":"delay", "in":{"ticks":150} }`},
 		"apart.json":    {`"a": "held", "b": 1`, `"a": "held", "b": 2`},
@@ -58,9 +58,9 @@ func TestVersions(t *testing.T) {
 	} {
 		put(t, filepath.Join(dir, name), strings.Replace(base, edit[0], edit[1], 1))
 	}
-	put(t, filepath.Join(dir, "gone.json"), strings.Replace(read1(t, filepath.Join(dir, "dangling.json")), `, "then": "close"`, "", 1))
+	put(t, filepath.Join(dir, "gone.json"), strings.Replace(contents(t, filepath.Join(dir, "dangling.json")), `, "then": "close"`, "", 1))
 	put(t, filepath.Join(dir, "empty.json"), "")
-	old := read1(t, filepath.Join(dir, "old.json"))
+	old := contents(t, filepath.Join(dir, "old.json"))
 	for name, edit := range map[string][2]string{
 		"forms.json":     {`"4MiB"`, `"4096KiB"`},
 		"deep.json":      {`"size": "4MiB"`, `"size": "5MiB"`},
@@ -69,6 +69,8 @@ func TestVersions(t *testing.T) {
 		"small.json":     {`"go_heap": "32MiB"`, `"size": "10MiB", "go_heap": "32MiB"`},
 		"wide.json":      {`{"buffers": 2, "size": "256KiB"}`, `{"buffers": 2, "size": "512KiB"}`},
 		"frameless.json": {"  \"frame\": {\"buffers\": 2, \"size\": \"256KiB\"},\n", ""},
+		"each.json":      {`{"workers": 4, `, `{"workers": 4, "each": 1, `},
+		"noted.json":     {`"state": true`, `"state": true, "note": "lamps"`},
 		"rest.json":      {`"go_heap": "32MiB"`, `"go_heap": "rest"`},
 	} {
 		put(t, filepath.Join(dir, name), strings.Replace(old, edit[0], edit[1], 1))
@@ -92,6 +94,10 @@ func TestVersions(t *testing.T) {
 		"flow merge DIR/empty.json DIR/a.json DIR/b.json",
 		"flow diff DIR/empty.json DIR/b.json",
 		"flow merge DIR/base.json DIR/shut.json DIR/dangling.json -o -",
+		"flow merge DIR/base.json DIR/a.json DIR/b.json -o -",
+		"flow merge DIR/base.json DIR/a.json DIR/spaced.json --host DIR/none.json",
+		"flow merge DIR/base.json DIR/a.json DIR/spaced.json --host DIR/old.json",
+		"flow merge json DIR/twice.json DIR/second.json --name door.json",
 		"flow merge DIR/base.json DIR/gone.json DIR/to.json",
 		"flow merge DIR/base.json DIR/dangling.json DIR/a.json",
 		"flow merge DIR/base.json DIR/second.json DIR/base.blob",
@@ -100,6 +106,8 @@ func TestVersions(t *testing.T) {
 		"plan diff DIR/old.json DIR/new.json --json",
 		"plan diff DIR/old.json DIR/forms.json",
 		"plan diff DIR/old.json DIR/rest.json",
+		"plan diff DIR/old.json DIR/each.json",
+		"plan diff DIR/old.json DIR/noted.json",
 		"plan diff DIR/base.json DIR/faulty.json",
 		"plan merge DIR/old.json DIR/deep.json DIR/new.json",
 		"plan merge DIR/old.json DIR/renamed.json DIR/faulty.json",
@@ -120,7 +128,7 @@ func TestVersions(t *testing.T) {
 	}
 	compare(t, "testdata/versions.txt", all.String())
 	for _, name := range []string{"plans.svg", "graphs.svg"} {
-		compare(t, versionsDir+name, read1(t, filepath.Join(dir, name)))
+		compare(t, versionsDir+name, contents(t, filepath.Join(dir, name)))
 	}
 }
 
@@ -168,7 +176,7 @@ func TestMergeIntoLinks(t *testing.T) {
 	}
 	code, _, said := runs("plan", "merge", at("old.json"), at("link"), at("new.json"))
 	to, err := os.Readlink(at("link"))
-	if code != codeFine || err != nil || to != "old.json" || read1(t, at("old.json")) != read1(t, at("new.json")) {
+	if code != codeFine || err != nil || to != "old.json" || contents(t, at("old.json")) != contents(t, at("new.json")) {
 		t.Error(code, said, to, err)
 	}
 	if code, _, _ := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o", at("astray")); code != codeTrouble {
@@ -187,7 +195,7 @@ func TestGitDriver(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", tool, ".").CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	page := read1(t, "../README.md")
+	page := contents(t, "../README.md")
 	git := func(fails bool, args ...string) string {
 		t.Helper()
 		c := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "core.autocrlf=false"}, args...)...)
@@ -210,23 +218,23 @@ func TestGitDriver(t *testing.T) {
 	commit := func(branch, name string) {
 		t.Helper()
 		git(false, "checkout", "-q", "-B", branch, "main")
-		put(t, filepath.Join(dir, "door.graph.json"), read1(t, filepath.Join(dir, name)))
+		put(t, filepath.Join(dir, "door.graph.json"), contents(t, filepath.Join(dir, name)))
 		git(false, "add", "door.graph.json", ".gitattributes")
 		git(false, "commit", "-q", "-m", branch)
 	}
 	git(false, "commit", "-q", "--allow-empty", "-m", "begin")
 	commit("main", "base.json")
 	commit("a", "a.json")
-	put(t, filepath.Join(dir, "b.json"), strings.Replace(read1(t, filepath.Join(dir, "b.json")), `"speed": 4`, `"speed": 2`, 1))
+	put(t, filepath.Join(dir, "b.json"), strings.Replace(contents(t, filepath.Join(dir, "b.json")), `"speed": 4`, `"speed": 2`, 1))
 	commit("b", "b.json")
 	git(false, "merge", "-q", "-m", "both", "a")
-	merged := read1(t, filepath.Join(dir, "door.graph.json"))
+	merged := contents(t, filepath.Join(dir, "door.graph.json"))
 	for _, part := range []string{`"speed": 3`, `"ticks": 200`, `"blink":`, `"id": 35`} {
 		if !strings.Contains(merged, part) {
 			t.Errorf("no %s in %s", part, merged)
 		}
 	}
-	put(t, filepath.Join(dir, "c.json"), read1(t, versionsDir+"b.json"))
+	put(t, filepath.Join(dir, "c.json"), contents(t, versionsDir+"b.json"))
 	commit("c", "c.json")
 	said := git(true, "merge", "-m", "both", "a")
 	want := "door.graph.json: 1 conflict; it has the values of A\nnodes.open.in.speed:\n  base:13    2\n  A:13       4\n  B:13       3\n"
@@ -236,8 +244,8 @@ func TestGitDriver(t *testing.T) {
 	git(false, "merge", "--abort")
 	// Two branches that merged each other, and kept their own values, still conflict.
 	git(false, "config", "merge.upfront-graph.recursive", "binary")
-	put(t, filepath.Join(dir, "x.json"), strings.Replace(read1(t, filepath.Join(dir, "base.json")), `"speed": 2`, `"speed": 3`, 1))
-	put(t, filepath.Join(dir, "y.json"), strings.Replace(read1(t, filepath.Join(dir, "base.json")), `"speed": 2`, `"speed": 5`, 1))
+	put(t, filepath.Join(dir, "x.json"), strings.Replace(contents(t, filepath.Join(dir, "base.json")), `"speed": 2`, `"speed": 3`, 1))
+	put(t, filepath.Join(dir, "y.json"), strings.Replace(contents(t, filepath.Join(dir, "base.json")), `"speed": 2`, `"speed": 5`, 1))
 	commit("x", "x.json")
 	commit("y", "y.json")
 	git(false, "branch", "was")
@@ -250,7 +258,7 @@ func TestGitDriver(t *testing.T) {
 	git(false, "merge", "--abort")
 	git(false, "checkout", "-q", "c")
 	git(true, "merge", "-m", "both", "a")
-	if merged := read1(t, filepath.Join(dir, "door.graph.json")); !strings.Contains(merged, `"ticks": 200`) || !strings.Contains(merged, `"speed": 4`) {
+	if merged := contents(t, filepath.Join(dir, "door.graph.json")); !strings.Contains(merged, `"ticks": 200`) || !strings.Contains(merged, `"speed": 4`) {
 		t.Error(merged)
 	}
 }

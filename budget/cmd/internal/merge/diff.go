@@ -32,9 +32,9 @@ type Change struct {
 	LineB int `json:"line_b,omitempty"`
 }
 
-// Diff returns the changes that make B of A: of each object or list first those of members that A
-// has, then the added ones. From an A without the members that are gone or moved, the others moved
-// to their places in B in B's order make B.
+// Diff returns the changes that make B of A. Changes of an object or list are in A's order, and
+// additions follow. To apply the moves and additions of a list, first remove all members that are
+// gone or moved. Then insert the moved and added ones at At, the lowest place first.
 func Diff(a, b *Tree) []Change { return diff(a.root, b.root, nil) }
 
 func diff(a, b *node, list []Change) []Change {
