@@ -36,9 +36,9 @@
 //
 // The link compares the game server's state, counter and label with its own, and calls again where
 // they differ. That repairs the loss of a sidecar that restarts. It leaves an allocated server
-// alone that has no room in use yet: the players are on their way. Only if the time of the
-// allocation, an annotation of Agones, is one that the link saw before the last Ready, that Ready
-// was lost, and is repeated.
+// alone that has no room in use yet: the players are on their way. Agones notes the time of each
+// allocation in an annotation. If the link saw that time before its last Ready, there was no new
+// allocation: the Ready was lost, and the link repeats it.
 //
 // # Limits
 //

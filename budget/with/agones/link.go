@@ -88,8 +88,8 @@ type duty struct {
 }
 
 // Link starts a link between the slots of b's region and the sidecar. Call it when the program
-// takes players. The link then sends the first Health; Agones counts its absence from the fleet's
-// initial delay on ([HealthSpec]).
+// takes players. The link then sends the first Health. Agones waits for it as long as the fleet's
+// initial delay ([HealthSpec]).
 //
 // Link makes no call itself, so it doesn't fail if there is no sidecar; the link then waits for
 // one. The link must end, by Shutdown or Close, before b is closed. Link fails if an option is
