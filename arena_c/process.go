@@ -13,6 +13,10 @@ type ProcessHeap interface {
 	// an equal plan changes nothing; with a different one it is an error. The error names the value
 	// that is wrong, without a key of the plan.
 	Begin(p ProcessPlan) error
+	// Watch calls crossed, on a goroutine of its own, each time that the heap's use reaches `at`
+	// bytes, and again only after the use was below `again`. It replaces the watch before; a nil
+	// crossed ends it.
+	Watch(at, again uint64, crossed func(used uint64)) error
 	// Counts reads the counts under the heap's lock. It makes no Go allocation.
 	Counts() ProcessCounts
 	// Trim gives whole free pages back to the system, and returns their bytes.
@@ -21,7 +25,9 @@ type ProcessHeap interface {
 
 // ProcessPlan is the plan of C's malloc.
 type ProcessPlan struct {
-	Size, Reserve  uint64 // bytes
+	Size           uint64 // bytes
+	Reserve        uint64 // of Size
+	Runtime        uint64 // of Size, for Go's runtime; 0: the default
 	Fronts         int
 	Trim           time.Duration // 0: never
 	Prefault, Lock bool          // make all pages present; keep them present
@@ -50,11 +56,23 @@ type ProcessCounts struct {
 	// Used and Peak include the headers of blocks. Peak may count freed blocks in fronts.
 	Size, Used, Peak, Reserve uint64
 	Live                      uint64 // blocks
-	Fulls                     uint64 // refused requests
-	FullSize, FullUsed        uint64 // size of the last refused request; bytes in use then
-	FullCaller                uintptr
-	Static, StaticUsed        uint64 // the heap that serves until Begin
-	Trimmed                   uint64 // bytes that went back to the system, since the start
+
+	// The part of Size for Go's runtime isn't in Used and Peak.
+	Runtime, RuntimeUsed, RuntimePeak uint64
+
+	Fulls              uint64 // refused requests, but for those larger than the heap
+	FullSize, FullUsed uint64 // size of the last one; bytes in use then
+	FullRuntime        bool   // the last one was for Go's runtime; FullUsed is of its part
+	FullCaller         uintptr
+	// FullGo has the return addresses of the Go frames above it, innermost first, then 0.
+	FullGo [8]uintptr
+
+	Larges, LargeSize uint64 // refused requests larger than the heap, and the size of the last one
+
+	Warnings, Warned uint64 // crossings since Watch, and the use at the last one
+
+	Static, StaticUsed uint64 // the heap that serves until Begin
+	Trimmed            uint64 // bytes that went back to the system, since the start
 }
 
 var processHeap atomic.Pointer[ProcessHeap]

@@ -41,7 +41,6 @@ type Budget struct {
 	left      *leftOpen
 	restoreGo func()
 	cHeap     bool   // C's malloc is this budget's
-	cWatch    cWatch // compares it with its share
 	cycles    uint64 // collections until the end of Open
 	published published
 	resident  atomic.Uint64 // bytes present when last measured

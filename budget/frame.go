@@ -43,7 +43,6 @@ func (b *Budget) NextFrame() (err error) {
 	if busy := b.finalizing(); busy != "" {
 		return fmt.Errorf("budget %q: BUG: NextFrame from a finalizer of %s", b.plan.Name, busy)
 	}
-	b.warnOfC()
 	if !b.scratchAsPublished() {
 		b.countOpenScratch(false)
 		b.publishScratch()

@@ -403,7 +403,6 @@ func (b *Budget) leave(l *load) {
 	for _, r := range l.along.each {
 		r.stack.TellWarning()
 	}
-	b.warnOfC()
 }
 
 // publishRegions publishes the touched regions, the lowest first, while the load still owns them.

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -50,11 +51,13 @@ type Plan struct {
 	OnError func(error)
 	// OnWarn gets each [Warning], before the part is full: to log it, to evict, to admit no more.
 	// The goroutine that uses the part calls it, in the call that found the crossing: an Open, Temp
-	// or Close of a scope, a Do, a constructor that fails, a Load, Rewind or Release, or for C's
-	// heap also NextFrame. Owners of slots may call it at the same time. OnWarn must not use the
-	// part's memory: no allocation in it, no scope, no load. It may call [Budget.Published]. If it
-	// panics, the call that found the crossing panics; a Load into the part is then undone. OnWarn
-	// may be nil: reports count warnings all the same.
+	// or Close of a scope, a Do, a constructor that fails, a Load, Rewind or Release. Owners of
+	// slots may call it at the same time. For C's heap, and for heaps in a region, a goroutine of
+	// the library calls it within 100 ms of the crossing, while the owners go on. OnWarn must not
+	// use the part's memory: no allocation in it, no scope, no load. It may call
+	// [Budget.Published]. If it panics, the call that found the crossing panics, and a Load into
+	// the part is undone; on the library's goroutine a panic ends the process. OnWarn may be nil:
+	// reports count warnings all the same.
 	OnWarn func(Warning)
 }
 
@@ -123,14 +126,24 @@ type CHeapPlan struct {
 	Size uint64 // bytes; 0: none
 	// Reserve is the part of Size that is kept back for clean-up after a full (malloc.CleanUp).
 	Reserve uint64
+	// Runtime is the part of Size for requests whose refusal would end the process: Go's runtime
+	// makes them for a new thread, setenv and C.CString, and ld.so for thread-local data. They get
+	// it when the rest of the heap refuses. The default is 64 KiB, about 200 threads with glibc.
+	Runtime uint64
 	// Fronts is the number of lists of freed blocks, each with its own lock, in front of the heap:
 	// 1 to 64. The default is 4. It never depends on the number of processors.
 	Fronts int
 	// Trim is the time after which memory that stayed free goes back to the system, at least 10 ms;
 	// 0: never ("1s" in JSON).
 	Trim time.Duration
-	Warn Percent // of Size without the Reserve, for a [Warning]; 0: none
+	Warn Percent // of Size without Reserve and Runtime, for a [Warning]; 0: none
 }
+
+// runtime returns the part for Go's runtime.
+func (c CHeapPlan) runtime() uint64 { return cmp.Or(c.Runtime, planRuntimeUsual) }
+
+// room returns the part for all C code.
+func (c CHeapPlan) room() uint64 { return c.Size - c.Reserve - c.runtime() }
 
 // FramePlan sets 1 to 8 buffers of Size bytes each that take turns; 0 buffers make no frame. With 2
 // buffers an object of a frame lives until the end of the next frame, with 3 until the end of the
@@ -207,10 +220,13 @@ const (
 	planLimitMax   = 1<<16 - 1
 	planHeapMin    = 4 * MiB
 	planCHeapMin   = 64 * KiB
-	planFrontsMax  = 64
-	planTrimMin    = 10 * time.Millisecond
-	planExpectMax  = 512
-	planHeapMax    = 1 << 46 // with a budget it fits the int64 of the runtime's memory limit
+	planRuntimeMin = 4 * KiB
+
+	planRuntimeUsual = 64 * KiB
+	planFrontsMax    = 64
+	planTrimMin      = 10 * time.Millisecond
+	planExpectMax    = 512
+	planHeapMax      = 1 << 46 // with a budget it fits the int64 of the runtime's memory limit
 )
 
 // Demand is a plan's demand that the system may refuse, spelled as in its JSON.

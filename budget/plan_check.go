@@ -114,8 +114,15 @@ func (f *planFaults) cHeap(c CHeapPlan) {
 		return
 	case c.Size < planCHeapMin || c.Size > planSizeMax:
 		f.add(key, "%s is out of range: give %s to %s", sizeInPlan(c.Size), sizeInPlan(planCHeapMin), sizeInPlan(planSizeMax))
-	case c.Reserve > c.Size/2:
-		f.add(cHeapKey+".reserve", "%s; at most half of the size, %s", sizeInPlan(c.Reserve), sizeInPlan(c.Size/2))
+	case c.Runtime != 0 && (c.Runtime < planRuntimeMin || c.Runtime > c.Size/2):
+		f.add(cHeapKey+".runtime", "%s is out of range: give 0 (the default, %s), or %s to half of the size, %s", sizeInPlan(c.Runtime),
+			sizeInPlan(planRuntimeUsual), sizeInPlan(planRuntimeMin), sizeInPlan(c.Size/2))
+	case c.runtime() > c.Size/2:
+		f.add(key, "%s is too small: %s of it are for Go's runtime; give %s or more, or a c_heap.runtime of %s to %s", sizeInPlan(c.Size),
+			sizeInPlan(c.runtime()), sizeInPlan(2*c.runtime()), sizeInPlan(planRuntimeMin), sizeInPlan(c.Size/2))
+	case c.Reserve > c.Size/2 || c.Reserve+c.runtime() >= c.Size:
+		f.add(cHeapKey+".reserve", "%s; at most half of the size, %s, and less than the %s that c_heap.runtime leaves", sizeInPlan(c.Reserve),
+			sizeInPlan(c.Size/2), sizeInPlan(c.Size-c.runtime()))
 	}
 	if c.Fronts < 0 || c.Fronts > planFrontsMax {
 		f.add(cHeapKey+".fronts", "%d is out of range: give 0 (the default) or 1 to %d", c.Fronts, planFrontsMax)

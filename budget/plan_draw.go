@@ -106,6 +106,9 @@ func (c CHeapPlan) text() (text string) {
 	if c.Reserve != 0 {
 		text += "  reserve " + SizeText(c.Reserve)
 	}
+	if c.Runtime != 0 {
+		text += "  for Go's runtime " + SizeText(c.Runtime)
+	}
 	if c.Trim != 0 {
 		text += "  trimmed after " + c.Trim.String()
 	}

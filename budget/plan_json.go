@@ -50,7 +50,7 @@ func (p *Plan) keys() []planKey {
 }
 
 func (c *CHeapPlan) keys() []planKey {
-	return []planKey{{"size", (*planSize)(&c.Size)}, {"reserve", (*planSize)(&c.Reserve)}, {"fronts", &c.Fronts},
+	return []planKey{{"size", (*planSize)(&c.Size)}, {"reserve", (*planSize)(&c.Reserve)}, {"runtime", (*planSize)(&c.Runtime)}, {"fronts", &c.Fronts},
 		{"trim", (*planTime)(&c.Trim)}, {"warn", &c.Warn}}
 }
 

@@ -32,8 +32,8 @@ const planFileMax = 1 * MiB
 // with its keys; a region's "trim" is "empty", and a "warn" is a share of its size:
 //
 //	{"name": "worker", "go_heap": "rest",
-//	 "c_heap": {"size": "64MiB", "reserve": "1MiB", "fronts": 4, "trim": "1s",
-//	  "warn": "80%"},
+//	 "c_heap": {"size": "64MiB", "reserve": "1MiB", "runtime": "64KiB",
+//	  "fronts": 4, "trim": "1s", "warn": "80%"},
 //	 "regions": [{"name": "job", "size": "32MiB", "trim": "empty", "warn": "90%"}]}
 //
 // "expected" is the use over time that pictures and checks compare with ([Expected]):

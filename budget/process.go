@@ -4,15 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/scope"
 )
 
-// CHeapReport has the figures of C's malloc, as of the report. Used includes the headers of blocks.
+// CHeapReport has the figures of C's malloc, as of the report. Used includes the headers of blocks,
+// and neither it nor Free has the part for Go's runtime. Fulls counts refused requests, except
+// those larger than the heap.
 type CHeapReport struct {
 	ArenaReport
+	// Runtime is the size of the part for Go's runtime (CHeapPlan.Runtime).
+	Runtime     uint64 `json:"runtime"`
+	RuntimeUsed uint64 `json:"runtime_used"`
+	RuntimePeak uint64 `json:"runtime_peak"`
+	// Larges counts requests larger than the heap, such as probes of the size of memory, and
+	// LastLarge is the size of the last one.
+	Larges    uint64 `json:"larges,omitempty"`
+	LastLarge uint64 `json:"last_large,omitempty"`
 	// Static is the size of the heap in the program's image that serves C until Open. The blocks
 	// that it holds stay there; StaticUsed is their bytes.
 	Static     uint64 `json:"static"`
@@ -46,7 +57,7 @@ func (b *Budget) openCHeap() error {
 	if cHeapOwner.taken {
 		return fmt.Errorf("c_heap: budget %q, which is open, has C's malloc; remove c_heap here", cHeapOwner.name)
 	}
-	p := arena_c.ProcessPlan{Size: c.Size, Reserve: c.Reserve, Fronts: c.Fronts, Trim: c.Trim,
+	p := arena_c.ProcessPlan{Size: c.Size, Reserve: c.Reserve, Runtime: c.Runtime, Fronts: c.Fronts, Trim: c.Trim,
 		Prefault: b.plan.Pages.Prefault.asks(), Lock: b.plan.Pages.Lock.asks()}
 	err := h.Begin(p)
 	var page *arena_c.ProcessPageError
@@ -62,9 +73,20 @@ func (b *Budget) openCHeap() error {
 	case err != nil:
 		return fmt.Errorf("c_heap: %w", err)
 	}
+	if c.Warn != 0 {
+		at := (uint64(c.Warn)*c.room() + 99) / 100
+		if err := h.Watch(at, at-at/10, b.cHeapCrossed); err != nil {
+			return fmt.Errorf("c_heap.warn: %w", err)
+		}
+	}
 	cHeapOwner.name, cHeapOwner.taken, b.cHeap = b.plan.Name, true, true
-	b.cWatch.Share = int(c.Warn)
 	return nil
+}
+
+// cHeapCrossed warns of C's heap, on a goroutine of package malloc.
+func (b *Budget) cHeapCrossed(used uint64) {
+	c := b.plan.CHeap
+	b.warn(Warning{Arena: cHeapKey, Key: cHeapKey, Used: used, Size: c.room(), Share: c.Warn})
 }
 
 // isWished reports whether the plan wishes a demand of pages, so that Open continues without it.
@@ -83,6 +105,7 @@ func (b *Budget) closeCHeap() {
 	}
 	cHeapOwner.Lock()
 	defer cHeapOwner.Unlock()
+	_ = arena_c.ProcessHeapOf().Watch(0, 0, nil) // nil: it ends the watch, which can't fail
 	cHeapOwner.taken = false
 }
 
@@ -106,56 +129,47 @@ func (b *Budget) cHeapFigures() (r CHeapReport, c arena_c.ProcessCounts) {
 	r.Static, r.StaticUsed, r.Trimmed = c.Static, c.StaticUsed, c.Trimmed
 	r.Name, r.Part, r.Kind, r.Counted = cHeapKey, cHeapKey, cHeapKey, arena_c.Checked
 	if c.Size == 0 { // no budget has had a c_heap
-		c.Size, c.Used, c.Peak = c.Static, c.StaticUsed, max(c.Peak, c.StaticUsed)
+		c.Size, c.Used, c.Peak = c.Static+c.Runtime, c.StaticUsed, max(c.Peak, c.StaticUsed)
 	}
-	r.Size, r.Used, r.Peak, r.LoadPeak, r.Free, r.Objects = c.Size, c.Used, c.Peak, c.Peak, c.Size-min(c.Size, c.Used), c.Live
-	b.cWatch.mu.Lock()
-	r.Warnings, r.LastWarning = b.cWatch.count, b.cWatch.last
-	b.cWatch.mu.Unlock()
-	r.Fulls = int(c.Fulls)
+	r.Runtime, r.RuntimeUsed, r.RuntimePeak = c.Runtime, c.RuntimeUsed, c.RuntimePeak
+	r.Larges, r.LastLarge = c.Larges, c.LargeSize
+	r.Size, r.Used, r.Peak, r.LoadPeak, r.Objects = c.Size, c.Used, c.Peak, c.Peak, c.Live
+	r.Free = c.Size - min(c.Size, c.Used+c.Runtime)
+	r.Fulls, r.Warnings, r.LastWarning = int(c.Fulls), int(c.Warnings), c.Warned
 	return r, c
 }
 
-// cWatch compares the use of C's heap with its share.
-type cWatch struct {
-	scope.Warner
-	mu    sync.Mutex // guards the fields below, and the Warner
-	count int        // of crossings
-	last  uint64     // bytes at the last crossing
-}
-
-// warnOfC compares C's heap with its share, and warns. Goroutines that load slots may call it at
-// once. Cost: a comparison, and with a share a call into C that takes the locks of C's malloc.
-func (b *Budget) warnOfC() {
-	if w := &b.cWatch; w.Share != 0 {
-		w.mu.Lock()
-		c := arena_c.ProcessHeapOf().Counts()
-		used := w.Crossed(c.Used, c.Peak, c.Size-c.Reserve)
-		if used != 0 {
-			w.count, w.last = w.count+1, used
-		}
-		w.mu.Unlock()
-		if used != 0 {
-			b.warn(Warning{Arena: cHeapKey, Key: cHeapKey, Used: used, Size: c.Size - c.Reserve, Share: b.plan.CHeap.Warn})
-		}
-	}
-}
-
-// cHeapFull returns the text of the last refusal, with a size that would have been enough.
+// cHeapFull returns the text of the last refusal, with the size that C's malloc suggests in its
+// line: a heap that fragments has no size that is surely enough.
 func (b *Budget) cHeapFull(c arena_c.ProcessCounts) string {
-	by := ""
-	if c.FullCaller != 0 {
-		by = fmt.Sprintf(" by %#x", c.FullCaller)
-		// names C's lines if the program links package platform/symbolize
-		if f, _ := runtime.CallersFrames([]uintptr{c.FullCaller}).Next(); f.Function != "" {
-			by = fmt.Sprintf(" by %s %s:%d", f.Function, f.File, f.Line)
-		}
+	text := fmt.Sprintf("budget %q: C's malloc is full: %d bytes asked%s; ", b.plan.Name, c.FullSize, caller(c))
+	if c.FullRuntime {
+		return text + fmt.Sprintf("%d of %d of the part for Go's runtime were free; set c_heap.runtime to %s or more", c.Runtime-min(c.Runtime, c.FullUsed), c.Runtime,
+			sizeInPlan(2*c.Runtime))
 	}
-	size, used := c.Size-c.Reserve, c.FullUsed
-	pieces := ""
-	if used+c.FullSize <= size {
+	size, pieces := c.Size-min(c.Size, c.Reserve+c.Runtime), ""
+	if c.FullUsed+c.FullSize <= size {
 		pieces = ", in pieces too small for it"
 	}
-	return fmt.Sprintf("budget %q: C's malloc is full: %d bytes asked%s; %d of %d were free%s; set c_heap to %s or more",
-		b.plan.Name, c.FullSize, by, size-min(size, used), size, pieces, sizeInPlan(planRound(c.Size+c.FullSize+c.FullSize/16)))
+	return text + fmt.Sprintf("%d of %d were free%s; set c_heap to %s or more", size-min(size, c.FullUsed), size, pieces, sizeInPlan(2*c.Size))
+}
+
+// caller names the caller of the last refused request: the line of C, if the program links package
+// platform/symbolize, else its address; and the line of Go that called C.
+func caller(c arena_c.ProcessCounts) (text string) {
+	if c.FullCaller != 0 {
+		text = fmt.Sprintf(" by %#x", c.FullCaller)
+		if f, _ := runtime.CallersFrames([]uintptr{c.FullCaller}).Next(); f.Function != "" {
+			text = fmt.Sprintf(" by %s %s:%d", f.Function, f.File, f.Line)
+		}
+	}
+	calls := c.FullGo[:]
+	calls = calls[:max(0, slices.Index(append(calls, 0), 0))]
+	for frames, more := runtime.CallersFrames(calls), len(calls) > 0; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); !strings.HasSuffix(f.File, "_cgo_gotypes.go") {
+			return text + fmt.Sprintf(", from Go at %s %s:%d", f.Function, f.File, f.Line)
+		}
+	}
+	return text
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,6 +21,10 @@ type processHeap struct {
 	refuse func(arena_c.ProcessPlan) error
 	counts arena_c.ProcessCounts
 	free   uint64
+
+	at, again uint64
+	crossed   func(used uint64)
+	watchErr  error
 }
 
 func (h *processHeap) Begin(p arena_c.ProcessPlan) error {
@@ -32,6 +37,10 @@ func (h *processHeap) Begin(p arena_c.ProcessPlan) error {
 		h.begun = append(h.begun, p)
 	}
 	return h.err
+}
+func (h *processHeap) Watch(at, again uint64, crossed func(uint64)) error {
+	h.at, h.again, h.crossed = at, again, crossed
+	return h.watchErr
 }
 func (h *processHeap) Counts() arena_c.ProcessCounts { return h.counts }
 func (h *processHeap) Trim() uint64                  { return h.free }
@@ -98,7 +107,7 @@ func TestCHeapReport(t *testing.T) {
 	defer func() { require.NoError(t, b.Close()) }()
 	r := b.Published()
 	assert.Equal(t, uint64(61*budget.MiB), r.CHeap.Free)
-	assert.Equal(t, `budget "pond": C's malloc is full: 62914560 bytes asked by 0x1234; 63963136 of 67108864 were free, in pieces too small for it; set c_heap to 130816KiB or more`,
+	assert.Equal(t, `budget "pond": C's malloc is full: 62914560 bytes asked by 0x1234; 63963136 of 67108864 were free, in pieces too small for it; set c_heap to 128MiB or more`,
 		r.CHeap.LastFull)
 	parts := r.Parts()
 	last := parts[len(parts)-1]
@@ -107,6 +116,8 @@ func TestCHeapReport(t *testing.T) {
 	assert.Equal(t, uint64(2), last.Value("fulls"))
 	assert.Contains(t, r.String(), "c_heap     [##+.............................] used    3072KiB  peak    5120KiB  of   65536KiB\n")
 	assert.Contains(t, r.String(), ", C heap 65536KiB\n")
+	assert.Contains(t, r.String(), "\n  c_heap: full 2 times; the last: "+r.CHeap.LastFull+"\n")
+	assert.NotContains(t, r.String(), "runtime")
 
 	data, err := json.Marshal(r)
 	require.NoError(t, err)
@@ -114,50 +125,62 @@ func TestCHeapReport(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &again))
 	assert.Equal(t, r.CHeap, again.CHeap)
 
+	// a request for Go's runtime, from a line of Go
+	pc, _, _, _ := runtime.Caller(0)
+	h.counts.Runtime, h.counts.RuntimeUsed, h.counts.RuntimePeak = 64*budget.KiB, 48*budget.KiB, 60*budget.KiB
+	h.counts.FullRuntime, h.counts.FullSize, h.counts.FullUsed, h.counts.FullGo = true, 24*budget.KiB, 48*budget.KiB, [8]uintptr{pc}
+	h.counts.Larges, h.counts.LargeSize = 1, 1<<63-1
+	text := b.Report().String()
+	assert.Contains(t, text, "c_heap: for Go's runtime used 48KiB, peak 60KiB, of 64KiB; refused once: larger than the heap; the last of 9223372036854775807 bytes\n")
+	assert.Regexp(t, `C's malloc is full: 24576 bytes asked by 0x1234, from Go at \S+\.TestCHeapReport \S+process_test.go:\d+; 16384 of 65536 of the part for Go's runtime were free; set c_heap.runtime to 128KiB or more`, text)
+
 	h.counts = arena_c.ProcessCounts{Static: budget.MiB, StaticUsed: 300}
 	assert.Equal(t, uint64(budget.MiB), b.Report().CHeap.Size, "until a budget has a c_heap, the static heap is the bound")
-	setProcessHeap(t, nil)
+	arena_c.SetProcessHeap(nil)
 	assert.NotContains(t, b.Report().String(), "c_heap ")
+	arena_c.SetProcessHeap(h)
 }
 
+// TestCHeapWarns: the heap is watched at its share, and a crossing is passed on.
 func TestCHeapWarns(t *testing.T) {
 	h := &processHeap{counts: arena_c.ProcessCounts{Size: 64 * budget.MiB}}
 	setProcessHeap(t, h)
 	plan := cHeapPlan(64 * budget.MiB)
-	plan.CHeap.Warn = 50
-	plan.Frame = budget.FramePlan{Buffers: 1, Size: budget.KiB}
+	plan.CHeap.Warn, plan.CHeap.Runtime = 50, 2*budget.MiB
 	var got []budget.Warning
 	plan.OnWarn = func(w budget.Warning) { got = append(got, w) }
 	b := open(t, plan)
+	const room = 61 * budget.MiB // without reserve and runtime
+	assert.Equal(t, []uint64{room / 2, room/2 - room/20}, []uint64{h.at, h.again})
 	line := b.Timeline(16)
-	frame := func(used, peak uint64) {
-		h.counts.Used, h.counts.Peak = used*budget.MiB, peak*budget.MiB
-		require.NoError(t, b.NextFrame())
+	sample := func(used uint64) {
+		h.counts.Used, h.counts.Peak = used, max(used, h.counts.Peak)
 		line.Sample()
 	}
-	frame(31, 31)
+	sample(20 * budget.MiB)
 	require.Empty(t, got)
-	frame(10, 33)
-	want := budget.Warning{Arena: "c_heap", Key: "c_heap", Used: 33 * budget.MiB, Size: 64 * budget.MiB, Share: 50}
-	require.Equal(t, []budget.Warning{want}, got, "C's use rose and fell between two frames")
-	frame(33, 33)
-	frame(33, 33)
-	want.Used = 33 * budget.MiB
-	require.Equal(t, []budget.Warning{want, want}, got, "it had fallen by a tenth")
-	frame(29, 33)
-	h.counts.Used = 40 * budget.MiB
-	require.NoError(t, b.Region("level").Rewind(t.Context()))
-	require.Len(t, got, 2, "it hasn't fallen by a tenth")
+	h.counts.Warnings, h.counts.Warned = 1, 33*budget.MiB
+	h.crossed(33 * budget.MiB)
+	require.Equal(t, []budget.Warning{{Arena: "c_heap", Key: "c_heap", Used: 33 * budget.MiB, Size: room, Share: 50}}, got)
+	sample(33 * budget.MiB)
+	sample(33 * budget.MiB)
 	r := b.Report()
-	assert.Equal(t, 2, r.CHeap.Warnings)
+	assert.Equal(t, 1, r.CHeap.Warnings)
 	assert.Equal(t, uint64(33*budget.MiB), r.CHeap.LastWarning)
 	assert.Zero(t, testing.AllocsPerRun(10, func() { _ = b.NextFrame(); line.Sample() }))
 	arenas := line.Read().Arenas
 	c := arenas[len(arenas)-1]
 	assert.Equal(t, budget.ArenaLine{Name: "c_heap", Part: "c_heap", Kind: "c_heap", Size: 64 * budget.MiB, Most: c.Most, Marks: c.Marks}, c)
-	assert.Equal(t, []uint64{31 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB}, c.Most[:5])
-	assert.Equal(t, []budget.Mark{0, budget.MarkWarn, budget.MarkWarn, 0, 0}, c.Marks[:5])
+	assert.Equal(t, []uint64{20 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB}, c.Most[:3])
+	assert.Equal(t, []budget.Mark{0, budget.MarkWarn, 0}, c.Marks[:3])
 	require.NoError(t, b.Close())
+	assert.Nil(t, h.crossed, "Close ends the watch")
+
+	h.watchErr = errors.New("the system refuses")
+	_, err := budget.Open(plan)
+	assert.EqualError(t, err, `budget "pond": c_heap.warn: the system refuses`)
+	h.watchErr = nil
+	require.NoError(t, open(t, plan).Close())
 }
 
 func TestCHeapPages(t *testing.T) {

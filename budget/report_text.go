@@ -29,6 +29,14 @@ func (r Report) String() string {
 	if x := r.CHeap; x.Name != "" {
 		bars.add(x.Part, x.Name, x.line())
 	}
+	for _, x := range r.withCHeap() {
+		if x.Fulls != 0 {
+			names.add(x.Part, x.Name, strings.TrimSuffix(fmt.Sprintf("full %s; the last: %s", times(x.Fulls), x.LastFull), "; the last: "))
+		}
+	}
+	if text := r.CHeap.runtimeText(); text != "" {
+		names.add(cHeapKey, cHeapKey, text)
+	}
 	for _, x := range r.Arenas {
 		names.usage(x, "scope", x.Scopes)
 		names.usage(x, "label", x.Labels)
@@ -66,6 +74,26 @@ func (r Report) String() string {
 	}
 	fmt.Fprintf(&out, "  leaks: %s\n", r.Leaks.text())
 	return out.String()
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// runtimeText returns the use of the part for Go's runtime, and the requests larger than the heap,
+// or "" if there are neither.
+func (c CHeapReport) runtimeText() string {
+	var list []string
+	if c.RuntimePeak != 0 {
+		list = append(list, fmt.Sprintf("for Go's runtime used %s, peak %s, of %s", SizeText(c.RuntimeUsed), SizeText(c.RuntimePeak), SizeText(c.Runtime)))
+	}
+	if c.Larges != 0 {
+		list = append(list, fmt.Sprintf("refused %s: larger than the heap; the last of %d bytes", times(int(c.Larges)), c.LastLarge))
+	}
+	return strings.Join(list, "; ")
 }
 
 // hitText returns the share of hits in words.

@@ -370,13 +370,25 @@ func outsideLines(r budget.Report) []reportLine {
 	lines := heapLines(r.GoHeap)
 	for _, p := range reportParts(r) {
 		if p.Kind == cHeap {
-			lines = append(lines, p.lines()...)
+			lines = append(append(lines, p.lines()...), runtimeLines(r.CHeap, p.class)...)
 		}
 	}
 	if lines == nil {
 		return nil
 	}
 	return append([]reportLine{{kind: headLine, name: "outside the budget"}}, lines...)
+}
+
+// runtimeLines returns lines of the part for Go's runtime, and of requests larger than the heap.
+func runtimeLines(c budget.CHeapReport, class string) (lines []reportLine) {
+	note := func(text string) { lines = append(lines, reportLine{kind: noteLine, class: class, name: text}) }
+	if c.RuntimePeak != 0 {
+		note(fmt.Sprintf("for Go's runtime: now %s, at most %s, of %s", sizeText(c.RuntimeUsed), sizeText(c.RuntimePeak), sizeText(c.Runtime)))
+	}
+	if c.Larges != 0 {
+		note(fmt.Sprintf("refused %s larger than the heap; last: %s bytes", many(c.Larges, "request"), exact(c.LastLarge)))
+	}
+	return lines
 }
 
 func heapLines(heap budget.GoHeap) []reportLine {

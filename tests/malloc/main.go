@@ -2,7 +2,8 @@
 
 // Malloc runs programs in C, which know no allocator, over package arena/with/malloc:
 //
-//	malloc [-size 64MiB] [-reserve 0] [-trim 0] [-fronts 0] PROGRAM [NUMBER or NAME ...]
+//	malloc [-size 64MiB] [-reserve 0] [-runtime 64KiB] [-trim 0] [-fronts 0]
+//	       PROGRAM [NUMBER or NAME ...]
 //
 // Without -size the static heap serves. The last line of its output is the answer of the program:
 // 0, or the line of work.c that found a fault.
@@ -61,11 +62,22 @@ var programs = map[string]func(a args, out io.Writer) (int, error){
 	},
 	"edges": func(args, io.Writer) (int, error) { return int(C.work_edges()), nil },
 	"fork":  func(a args, _ io.Writer) (int, error) { return int(C.work_fork(C.int(a.number(0)))), nil },
-	"libc":  func(args, io.Writer) (int, error) { return int(C.work_libc()), nil },
-	"fill":  fill,
-	"lend":  lend,
-	"trim":  trim,
-	"exec":  execs,
+	"handlers": func(a args, _ io.Writer) (int, error) {
+		if C.work_handlers() == 0 {
+			return 1, errors.New("the library of handlers.c isn't loaded")
+		}
+		return int(C.work_fork(C.int(a.number(0)))), nil
+	},
+	"late": func(a args, _ io.Writer) (int, error) {
+		name := C.CString(a[0])
+		defer C.free(unsafe.Pointer(name))
+		return int(C.work_late(name)), nil
+	},
+	"libc": func(args, io.Writer) (int, error) { return int(C.work_libc()), nil },
+	"fill": fill,
+	"lend": lend,
+	"trim": trim,
+	"exec": execs,
 	"misuse": func(a args, _ io.Writer) (int, error) {
 		name := C.CString(a[0])
 		defer C.free(unsafe.Pointer(name))
@@ -77,6 +89,11 @@ var programs = map[string]func(a args, out io.Writer) (int, error){
 	"split": split,
 	"looks": looks,
 	"moves": moves,
+
+	"requests": requests,
+	"calls":    calls,
+	"lines":    lines,
+	"warn":     warn,
 }
 
 // fill fills the heap with blocks of a size, and frees them: twice, with the same number.
@@ -266,9 +283,10 @@ func open(c budget.CHeapPlan) (*budget.Budget, error) {
 
 func run(arguments []string, out io.Writer) error {
 	flags := flag.NewFlagSet("malloc", flag.ContinueOnError)
-	var bytes, reserve size
+	var bytes, reserve, part size
 	flags.Var(&bytes, "size", "of the plan's c_heap; 0: the static heap serves")
 	flags.Var(&reserve, "reserve", "of the size")
+	flags.Var(&part, "runtime", "of the size, for Go's runtime; 0: the default")
 	after := flags.Duration("trim", 0, "the plan's trim")
 	fronts := flags.Int("fronts", 0, "the plan's fronts; 0: the default")
 	if err := flags.Parse(arguments); err != nil {
@@ -279,7 +297,7 @@ func run(arguments []string, out io.Writer) error {
 		return fmt.Errorf("there is no program %q", flags.Arg(0))
 	}
 	if bytes != 0 {
-		b, err := open(budget.CHeapPlan{Size: uint64(bytes), Reserve: uint64(reserve), Trim: *after, Fronts: *fronts})
+		b, err := open(budget.CHeapPlan{Size: uint64(bytes), Reserve: uint64(reserve), Runtime: uint64(part), Trim: *after, Fronts: *fronts})
 		if err != nil {
 			return err
 		}

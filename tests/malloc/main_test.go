@@ -164,21 +164,92 @@ func TestFull(t *testing.T) {
 		assert.Greater(t, n[0], uint64((4<<20)*9/10/(size+32)), out)
 		assert.Equal(t, n[0], n[1], out)
 		assert.Less(t, numbers(t, out, "caller")[0], uint64(300), "after the start of work_fill: %s", out)
-		assert.NotContains(t, out, "upfront:")
+		lines := regexp.MustCompile(`(?m)^upfront: .*`).FindAllString(out, -1)
+		require.Len(t, lines, 2, out)
+		line := fmt.Sprintf(`: a request of %d bytes, and \d+ of 4128768 bytes of c_heap are used; set c_heap to 8MiB; the caller is \S+, from Go at main.go:\d+ < main.go:\d+`, size)
+		assert.Regexp(t, `^upfront: C's malloc is full`+line, lines[0])
+		assert.Regexp(t, `^upfront: C's malloc is full \(2 refusals\)`+line, lines[1])
 		assert.Equal(t, uint64(2), numbers(t, out, "size")[3], "fulls: %s", out)
 		assertFree(t, out)
 	}
 
 	out := ends(t, "-size 4MiB -reserve 1MiB lend 3000")
 	n := numbers(t, out, "blocks")
-	assert.InDelta(t, (3<<20)/3016, n[0], 12, out)
-	assert.InDelta(t, (4<<20)/3016, n[1], 12, out)
+	assert.InDelta(t, (3<<20-64<<10)/3016, n[0], 12, out)
+	assert.InDelta(t, (4<<20-64<<10)/3016, n[1], 12, out)
+	assert.Regexp(t, `full: a request of 3000 bytes, and \d+ of 4128768 bytes of c_heap are used, with 1048576 in reserve; set`, out)
+	assert.Regexp(t, `full \(2 refusals\): a request of 3000 bytes, and \d+ of 4128768 bytes of c_heap are used; set`, out)
 	assert.Equal(t, n[0], n[2], out)
 	assert.Contains(t, out, "of the function\n")
 
 	out = ends(t, "fill 5000")
 	assert.Equal(t, 1, strings.Count(out, "upfront: C's malloc is full: a request of 5000 bytes"), out)
 	assert.Contains(t, out, "of 1048576 bytes of the static heap are used. The plan has no \"c_heap\", or isn't open yet")
+}
+
+// TestLarge: a request that is larger than the heap isn't a full, nor is an alignment that no heap
+// has. A probe has no line.
+func TestLarge(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	out := ends(t, "-size 4MiB fill 5000000")
+	assert.Regexp(t, `(?m)^upfront: C's malloc refuses a request of 5000000 bytes, more than all 4128768 bytes of c_heap; set c_heap to 9MiB, or ask for less; the caller is `, out)
+	assert.Equal(t, 1, strings.Count(out, "upfront:"), out)
+	assert.Equal(t, uint64(0), numbers(t, out, "size")[3], "fulls: %s", out)
+	lines := regexp.MustCompile(`(?m)^upfront: .*`).FindAllString(ends(t, "-size 4MiB edges"), -1)
+	require.Len(t, lines, 1)
+	assert.Regexp(t, `^upfront: C's malloc refuses an alignment of 2097152: the largest is 1048576; the caller is `, lines[0])
+}
+
+// TestRuntime: in a full heap Go's runtime gets its requests, and C's own code doesn't get a byte
+// for them. They come back.
+func TestRuntime(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	requestsOf(t, os.Args[0])
+	for range step.Pick(1, 3, 100) {
+		for _, c := range []string{"-size 4MiB requests 10 50", "requests 10 50", "-size 4MiB -runtime 512KiB requests 10 1000", "-size 4MiB calls 200"} {
+			ends(t, c)
+		}
+	}
+}
+
+func requestsOf(t *testing.T, path string) {
+	t.Helper()
+	n := numbers(t, endsFile(t, path, "-size 4MiB requests 1000 0"), "runtime")
+	assert.Greater(t, n[1], uint64(1000))
+	assert.Less(t, n[2], uint64(2000), "some bytes for a thread that the runtime started")
+	n = numbers(t, endsFile(t, path, "-size 4MiB requests 10 50"), "runtime")
+	assert.Greater(t, n[1], uint64(12_000), "of 50 threads")
+	assert.Equal(t, uint64(65536), n[3])
+}
+
+// TestRuntimeIsFull: when its part is full, too, the line comes before Go's own.
+func TestRuntimeIsFull(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	out, err := start("-size 4MiB -runtime 4KiB requests 10 100")
+	assert.Error(t, err)
+	assert.Regexp(t, `(?s)upfront: C's malloc is full: a request of \d+ bytes, and \d+ of 4096 bytes of c_heap.runtime, the part for Go's runtime, are used; `+
+		`set c_heap.runtime to 8KiB; the caller is .*(runtime/cgo: |SIGABRT)`, out)
+}
+
+// TestLines: C reads the names and lines of Go's functions as package runtime does.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	assert.Greater(t, numbers(t, ends(t, "lines"), "lines")[0], uint64(10_000))
+}
+
+// TestWarn: C's heap warns without a frame or a load. Freed blocks in fronts don't count.
+func TestWarn(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	out := ends(t, "warn")
+	assert.Contains(t, out, "below 0\n")
+	assert.Len(t, regexp.MustCompile(`(?m)^c_heap holds 20\d{5} of 4128768 bytes, and warns at 50%; its size is c_heap in the plan$`).FindAllString(out, -1), 2, out)
+	assert.Contains(t, out, "warnings 2 0\n")
+	assert.Regexp(t, `c_heap: full \d+ times; the last: budget "pond": C's malloc is full: 1 bytes asked by 0x[0-9a-f]+, from Go at \S+tests/malloc.warn \S+runtime.go:\d+; \d+ of 4128768 were free`, out)
 }
 
 // TestMisuse: each misuse is a line with the call, the reason and the caller, and ends the process.
@@ -333,6 +404,38 @@ func TestStatic(t *testing.T) {
 	for _, program := range []string{"-size 64MiB stress 4 20000 100000", "-size 8MiB edges", "-size 8MiB fork 10", "edges", "-size 64MiB -trim 10ms trim 3000 10000 1"} {
 		endsFile(t, path, program)
 	}
+	requestsOf(t, path)
 	out, _ := startFile(path, "-size 8MiB misuse double")
 	assert.Contains(t, out, "upfront: BUG: free of 0x")
+}
+
+// TestBuilds: a position-independent and a stripped program know the requests of Go's runtime.
+func TestBuilds(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Gate)
+	if arena_c.Race || arena_c.Asan {
+		t.Skip("one build is enough")
+	}
+	for _, flags := range [][]string{{"-buildmode=pie"}, {"-ldflags=-s -w"}, {"-buildmode=pie", "-ldflags=-s -w -linkmode external -extldflags=-static-pie"}} {
+		path := goBuild(t, flags...)
+		requestsOf(t, path)
+		endsFile(t, path, "lines")
+		endsFile(t, path, "-size 4MiB calls 200")
+	}
+}
+
+// TestMusl: so does a static program with musl, whose threads take no memory of malloc.
+func TestMusl(t *testing.T) {
+	step.Needs(t, step.Gate)
+	if arena_c.Race || arena_c.Asan {
+		t.Skip("one build is enough")
+	}
+	if _, err := exec.LookPath("musl-gcc"); err != nil {
+		step.Lacks(t, "musl-gcc", "musl-tools")
+	}
+	t.Setenv("CC", "musl-gcc")
+	path := goBuild(t, "-ldflags", `-linkmode external -extldflags "-static"`)
+	for _, program := range []string{"-size 4MiB requests 100 50", "requests 10 50", "-size 4MiB calls 200", "lines", "-size 8MiB fork 10", "-size 8MiB edges", "warn"} {
+		endsFile(t, path, program)
+	}
 }

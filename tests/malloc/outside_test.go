@@ -22,7 +22,7 @@ func command(t *testing.T, env []string, name string, args ...string) (string, e
 	if _, err := exec.LookPath(name); err != nil {
 		step.Lacks(t, name, name)
 	}
-	cmd := exec.Command(name, args...)
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -35,6 +35,79 @@ func does(t *testing.T, env []string, name string, args ...string) string {
 	return out
 }
 
+// preloaded builds the library for programs without Go.
+func preloaded(t *testing.T, path string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	does(t, nil, "cc", strings.Fields("-std=c11 -O2 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fPIC -shared "+
+		"-fvisibility=hidden -DUPFRONT_MALLOC_PRELOAD -I../../arena_c ../../arena/with/malloc/process.c ../../arena/with/malloc/caller.c "+
+		"../../arena_c/heap.c ../../arena_c/heap_walk.c -lpthread -ldl -o "+path)...)
+}
+
+// workProgram builds the programs of work.h without Go.
+func workProgram(t *testing.T, dir string) (path string) {
+	t.Helper()
+	path = filepath.Join(dir, "work")
+	does(t, nil, "cc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "testdata/main.c", "-o", path, "-lpthread", "-ldl")
+	return path
+}
+
+// shared builds a library of testdata.
+func shared(t *testing.T, dir, name string) (path string) {
+	t.Helper()
+	path = filepath.Join(dir, "lib"+name+".so")
+	does(t, nil, "cc", "-std=c11", "-O1", "-fPIC", "-shared", "testdata/"+name+".c", "-o", path, "-lpthread")
+	return path
+}
+
+// TestForkHandlers: a fork ends though a library's handlers allocate, and wait for a thread that
+// does. The library's constructor ran first.
+func TestForkHandlers(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	dir := t.TempDir()
+	library, work, handlers := dir+"/libupfront-malloc.so", workProgram(t, dir), shared(t, dir, "handlers")
+	preloaded(t, library)
+	forks := step.Pick("0", "30", "300")
+	env := []string{"LD_PRELOAD=" + library + " " + handlers, "UPFRONT_C_HEAP=64MiB"}
+	assert.Contains(t, does(t, env, work, "handlers", forks), "handlers: 0\n")
+	env = []string{"LD_PRELOAD=" + handlers, childVariable + "=1"}
+	assert.Contains(t, does(t, env, os.Args[0], "-size", "64MiB", "handlers", forks), "answer 0\n")
+}
+
+// TestLateData: in a full heap ld.so gets the memory of a late library's thread-local data; its
+// refusal would end the process.
+func TestLateData(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	dir := t.TempDir()
+	library, late := dir+"/libupfront-malloc.so", shared(t, dir, "late")
+	preloaded(t, library)
+	assert.Contains(t, does(t, []string{"LD_PRELOAD=" + library, "UPFRONT_C_HEAP=8MiB"}, workProgram(t, dir), "late", late), "late: 0\n")
+	ends(t, "-size 8MiB late "+late)
+}
+
+// TestThreadThatTrims: the thread keeps no process alive, takes no signal from a thread that waits
+// for it, and isn't there before memory is free. A full heap writes nothing into a file that took
+// the place of standard error.
+func TestThreadThatTrims(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	dir := t.TempDir()
+	library, work := dir+"/libupfront-malloc.so", workProgram(t, dir)
+	preloaded(t, library)
+	env := []string{"LD_PRELOAD=" + library, "UPFRONT_C_HEAP=64MiB", "UPFRONT_C_HEAP_TRIM=10ms"}
+	does(t, env, work, "last")
+	for _, args := range []string{"signal", "alone", "names"} {
+		assert.Equal(t, args+": 0\n", does(t, env, work, args))
+	}
+	file := filepath.Join(dir, "file")
+	does(t, env, work, "closed", file)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Empty(t, string(text))
+}
+
 // TestPreload runs programs without Go over the library that make install builds.
 func TestPreload(t *testing.T) {
 	t.Parallel()
@@ -44,14 +117,10 @@ func TestPreload(t *testing.T) {
 	if step.Now() >= step.Gate {
 		does(t, []string{"MAKEFLAGS="}, "make", "-s", "-C", "../..", "install", "DESTDIR="+dir, "LIB="+dir+"/lib")
 	} else {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		does(t, nil, "cc", strings.Fields("-std=c11 -O2 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fPIC -shared "+
-			"-fvisibility=hidden -DUPFRONT_MALLOC_PRELOAD -I../../arena_c ../../arena/with/malloc/process.c ../../arena_c/heap.c "+
-			"../../arena_c/heap_walk.c -lpthread -o "+path)...)
+		preloaded(t, path)
 	}
 	library := "LD_PRELOAD=" + path
-	work := filepath.Join(dir, "work")
-	does(t, nil, "cc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "testdata/main.c", "-o", work, "-lpthread", "-ldl")
+	work := workProgram(t, dir)
 	heap := []string{library, "UPFRONT_C_HEAP=64MiB"}
 	steps := step.Pick("0", "40000", "3000000")
 	for _, args := range []string{"stress 8 " + steps + " 100000", "model " + steps + " 60000", "edges", "fork 20", "libc", "stats", "misuse right"} {
@@ -63,9 +132,9 @@ func TestPreload(t *testing.T) {
 	out, err := command(t, heap, work, "misuse", "double")
 	assert.Error(t, err)
 	assert.Contains(t, out, "upfront: BUG: free of 0x")
-	assert.Contains(t, does(t, []string{library}, work, "fill", "5000"), "Set UPFRONT_C_HEAP=64MiB, or more\n")
+	assert.Contains(t, does(t, []string{library}, work, "fill", "5000"), "Set UPFRONT_C_HEAP=64MiB, or more; the caller is ")
 	// blocks in fronts merge before a refusal
-	assert.Contains(t, does(t, []string{library, "UPFRONT_C_HEAP=1MiB"}, work, "fill", "64", "1040000"), "fill: 0\n")
+	assert.Contains(t, does(t, []string{library, "UPFRONT_C_HEAP=1MiB"}, work, "fill", "64", "970000"), "fill: 0\n")
 	out = does(t, heap, work, "stats")
 	assert.Contains(t, out, "upfront: C's malloc: size 67108864, used ")
 	assert.Contains(t, out, "<malloc version=\"1\">")
@@ -87,7 +156,8 @@ func TestPreload(t *testing.T) {
 	does(t, nil, "c++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "testdata/new.cpp", "-o", program)
 	for _, size := range []string{"4MiB", "64MiB"} {
 		out := does(t, []string{library, "UPFRONT_C_HEAP=" + size}, program)
-		assert.Regexp(t, `^\d+ blocks\n`, out)
+		assert.Regexp(t, `(?m)^\d+ blocks$`, out)
+		assert.Regexp(t, `(?m)^upfront: C's malloc is full: .*; the caller is _Zn\w+\+0x[0-9a-f]+ in libstdc\+\+\.so\.6$`, out)
 	}
 }
 

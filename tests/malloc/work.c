@@ -14,6 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef __GLIBC__ /* musl's headers lack them */
+void *pvalloc(size_t size);
+int mallopt(int parameter, int value);
+#define M_MMAP_THRESHOLD -3
+#endif
+
 #define WANT(is)             \
     do {                     \
         if (!(is))           \
@@ -280,6 +286,9 @@ int work_edges(void) {
     WANT(aligned_alloc(three, 16) == NULL && errno == EINVAL);
     errno = 0;
     WANT(aligned_alloc(huge / 2, 16) == NULL && errno == ENOMEM);
+    p = aligned_alloc((size_t)2 << 20, 16); /* NULL, or as asked */
+    WANT((uintptr_t)p % ((size_t)2 << 20) == 0);
+    free(p);
     errno = 0;
     WANT(memalign(huge + 1, 16) == NULL && errno == EINVAL);
     p = &p;
@@ -372,28 +381,40 @@ int work_split(uint64_t pairs) {
 
 uintptr_t work_fill_address(void) { return (uintptr_t)work_fill; }
 
-int work_short(uint64_t room) {
+/* Adds blocks of sizes that halve, down to the smallest, to a list, until each is refused. */
+static void **take_all(uint64_t size) {
     void **all = NULL, **one;
-    uint64_t seed = room, size;
-    int fault;
-    /* sizes that halve, down to the smallest block */
-    for (size = UINT64_C(1) << 30; size >= 16; size /= 2)
+    for (; size != 0; size /= 2)
         while ((one = (void **)malloc(size)) != NULL) {
             *one = all;
             all = one;
         }
-    for (; all != NULL && room > 0; room -= room < size ? room : size) {
+    return all;
+}
+
+void *work_take_all(void) { return take_all(65536); }
+
+void work_free_all(void *list) {
+    while (list != NULL) {
+        void *next_one = *(void **)list;
+        free(list);
+        list = next_one;
+    }
+}
+
+int work_short(uint64_t room) {
+    void **all = take_all(UINT64_C(1) << 30), **one;
+    uint64_t seed = room, size;
+    int fault;
+    while (all != NULL && room > 0) {
         one = all;
         all = (void **)*all;
         size = malloc_usable_size(one) + 16;
         free(one);
+        room -= room < size ? room : size;
     }
     fault = work_model(600, 700, seed);
-    while (all != NULL) {
-        one = all;
-        all = (void **)*all;
-        free(one);
-    }
+    work_free_all(all);
     return fault;
 }
 
@@ -441,6 +462,44 @@ int work_libc(void) {
     WANT(asprintf(&text, "%d", 4711) == 4);
     free(text);
     return 0;
+}
+
+static char *(*late_data)(void);
+static pthread_barrier_t late_loaded;
+
+static void *touch(void *arg) {
+    pthread_barrier_wait(&late_loaded);
+    late_data()[4000] = 1;
+    return arg;
+}
+
+static void *function_of(void *library, const char *name) { return dlsym(library, name); }
+
+int work_late(const char *name) {
+    pthread_t t;
+    void *library, *all, *function;
+    WANT(pthread_barrier_init(&late_loaded, NULL, 2) == 0);
+    WANT(pthread_create(&t, NULL, touch, NULL) == 0);
+    library = dlopen(name, RTLD_NOW);
+    WANT(library != NULL);
+    function = function_of(library, "late_data");
+    WANT(function != NULL);
+    memcpy(&late_data, &function, sizeof function);
+    all = work_take_all();
+    pthread_barrier_wait(&late_loaded);
+    pthread_join(t, NULL);
+    work_free_all(all);
+    return 0;
+}
+
+int work_handlers(void) {
+    void (*start)(void);
+    void *function = function_of(RTLD_DEFAULT, "handlers_start");
+    if (function == NULL)
+        return 0;
+    memcpy(&start, &function, sizeof function);
+    start();
+    return 1;
 }
 
 int work_misuse(const char *name) {

@@ -18,8 +18,19 @@ int work_edges(void);
 /* Forks `children` processes while other threads are in malloc; each child allocates. */
 int work_fork(int children);
 
+/* Loads the library late.c, which has thread-local data, in a running thread, fills the heap, and
+ * has the thread touch the data for the first time. */
+int work_late(const char *library);
+
+/* Starts the thread of the library handlers.c, if the process has it. Returns whether it has. */
+int work_handlers(void);
+
 /* Allocates blocks of `size` bytes until NULL, and frees all. Sets *blocks. */
 int work_fill(uint64_t size, uint64_t *blocks);
+
+/* Allocates blocks of sizes that halve from 64 KiB to 1 byte until NULL, and returns their list. */
+void *work_take_all(void);
+void work_free_all(void *list);
 
 /* Makes pairs of a block that a front may have and one that it may not, of a page together, and
  * frees both kinds. */

@@ -10,8 +10,11 @@ type Stats struct {
 	Peak    uint64 // the highest Used; may count freed blocks that weren't merged yet
 	Reserve uint64 // kept back for CleanUp
 	Live    uint64 // blocks
-	Fulls   uint64 // refused requests
+	Fulls   uint64 // refused requests, but for those larger than the heap
+	Larges  uint64 // refused requests that are larger than the heap
 	Trimmed uint64 // given back to the system since the start
+
+	Runtime, RuntimeUsed, RuntimePeak uint64 // of the part for Go's runtime, which isn't in Used
 
 	Static, StaticUsed uint64 // of the heap that serves until Open
 }
@@ -20,8 +23,8 @@ type Stats struct {
 // nothing. In a build that doesn't define malloc the counts are zero. Any goroutine may call it.
 func ReadStats() Stats {
 	c := process.Counts()
-	return Stats{Size: c.Size, Used: c.Used, Peak: c.Peak, Reserve: c.Reserve, Live: c.Live, Fulls: c.Fulls,
-		Trimmed: c.Trimmed, Static: c.Static, StaticUsed: c.StaticUsed}
+	return Stats{Size: c.Size, Used: c.Used, Peak: c.Peak, Reserve: c.Reserve, Live: c.Live, Fulls: c.Fulls, Larges: c.Larges,
+		Runtime: c.Runtime, RuntimeUsed: c.RuntimeUsed, RuntimePeak: c.RuntimePeak, Trimmed: c.Trimmed, Static: c.Static, StaticUsed: c.StaticUsed}
 }
 
 // Trim gives the whole free pages of C's heap back to the system, and returns their bytes. The next

@@ -24,6 +24,9 @@ func (*heap) Begin(arena_c.ProcessPlan) error {
 	return unsupported("package arena/with/malloc defines malloc on Linux alone; on " + runtime.GOOS + " c_heap bounds nothing")
 }
 
+// Watch does nothing.
+func (*heap) Watch(at, again uint64, crossed func(used uint64)) error { return nil }
+
 // Counts returns no counts.
 func (*heap) Counts() (c arena_c.ProcessCounts) { return c }
 

@@ -5,7 +5,8 @@ package malloc
 // // The core's headers, and its names in this module: see go doc ../../../arena_c.
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -UUPFRONT_PREFIX -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
 // #cgo checked CFLAGS: -DUPFRONT_CHECKED
-// #cgo LDFLAGS: -lpthread
+// #cgo LDFLAGS: -lpthread -ldl
+// #include "caller.h"
 // #include "process.h"
 // #cgo noescape upfront_malloc_begin
 // #cgo nocallback upfront_malloc_begin
@@ -13,11 +14,15 @@ package malloc
 // #cgo nocallback upfront_malloc_count
 // #cgo nocallback upfront_malloc_trim
 // #cgo nocallback upfront_malloc_lend
+// #cgo nocallback upfront_malloc_watch
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"os"
 	"sync"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -30,6 +35,7 @@ type heap struct {
 	lock  sync.Mutex
 	plan  arena_c.ProcessPlan
 	begun bool
+	event *os.File // of the watch, or nil
 }
 
 var process heap
@@ -38,9 +44,7 @@ const defaultFronts = 4
 
 // Begin is [arena_c.ProcessHeap]'s.
 func (h *heap) Begin(p arena_c.ProcessPlan) error {
-	if p.Fronts == 0 {
-		p.Fronts = defaultFronts
-	}
+	p.Fronts, p.Runtime = cmp.Or(p.Fronts, defaultFronts), cmp.Or(p.Runtime, C.UPFRONT_MALLOC_RUNTIME)
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	if h.begun {
@@ -49,18 +53,17 @@ func (h *heap) Begin(p arena_c.ProcessPlan) error {
 		}
 		p = h.plan
 	}
-	plan := C.upfront_malloc_plan{size: C.uint64_t(p.Size), reserve: C.uint64_t(p.Reserve), fronts: C.uint64_t(p.Fronts),
+	if p.Runtime > p.Size/2 {
+		return fmt.Errorf("size %d is too small: at most half of it may be for Go's runtime, and that takes %d bytes", p.Size, p.Runtime)
+	}
+	plan := C.upfront_malloc_plan{size: C.uint64_t(p.Size), reserve: C.uint64_t(p.Reserve), runtime: C.uint64_t(p.Runtime), fronts: C.uint64_t(p.Fronts),
 		trim: C.uint64_t(p.Trim), prefault: number(p.Prefault), lock: number(p.Lock)}
 	code, errno := C.upfront_malloc_begin(&plan)
 	switch code {
-	case C.UPFRONT_MALLOC_OK, C.UPFRONT_MALLOC_THREAD:
-		h.plan, h.begun = p, true
-	}
-	switch code {
 	case C.UPFRONT_MALLOC_OK:
+		h.plan, h.begun = p, true
+		sayUncovered()
 		return nil
-	case C.UPFRONT_MALLOC_THREAD:
-		return fmt.Errorf("the thread that trims doesn't start: %w", errno)
 	case C.UPFRONT_MALLOC_OTHER:
 		return errors.New("the process has another malloc: this package was loaded too late to define it. Import the package " +
 			"in the program itself, not in a plugin or a shared library, and preload no other malloc")
@@ -94,6 +97,7 @@ func differs(was, now arena_c.ProcessPlan) error {
 	}{
 		{"size", was.Size, now.Size},
 		{"reserve", was.Reserve, now.Reserve},
+		{"runtime", was.Runtime, now.Runtime},
 		{"fronts", was.Fronts, now.Fronts},
 		{"trim", was.Trim, now.Trim},
 	} {
@@ -116,10 +120,53 @@ func (h *heap) Counts() arena_c.ProcessCounts { return counts() }
 func counts() arena_c.ProcessCounts {
 	var c C.upfront_malloc_counts
 	C.upfront_malloc_count(&c)
-	return arena_c.ProcessCounts{
+	out := arena_c.ProcessCounts{
 		Size: uint64(c.size), Used: uint64(c.used), Peak: uint64(c.peak), Reserve: uint64(c.reserve), Live: uint64(c.live),
-		Fulls: uint64(c.fulls), FullSize: uint64(c.full_size), FullUsed: uint64(c.full_used), FullCaller: uintptr(c.full_caller),
+		Runtime: uint64(c.runtime), RuntimeUsed: uint64(c.runtime_used), RuntimePeak: uint64(c.runtime_peak),
+		Fulls: uint64(c.fulls), FullSize: uint64(c.full_size), FullUsed: uint64(c.full_used), FullRuntime: c.full_runtime != 0,
+		FullCaller: uintptr(c.full_caller), Larges: uint64(c.larges), LargeSize: uint64(c.large_size),
+		Warnings: uint64(c.warnings), Warned: uint64(c.warned),
 		Static: uint64(c.boot), StaticUsed: uint64(c.boot_used), Trimmed: uint64(c.trimmed),
+	}
+	for i := range out.FullGo {
+		out.FullGo[i] = uintptr(c.full_go[i])
+	}
+	return out
+}
+
+// Watch is [arena_c.ProcessHeap]'s.
+func (h *heap) Watch(at, again uint64, crossed func(used uint64)) error {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	if h.event != nil {
+		C.upfront_malloc_watch(math.MaxUint64, 0, -1)
+		_ = h.event.Close() // its reader ends
+		h.event = nil
+	}
+	if crossed == nil {
+		return nil
+	}
+	event, err := C.upfront_malloc_event()
+	if event < 0 {
+		return fmt.Errorf("the system refuses an event for warnings: %w", err)
+	}
+	h.event = os.NewFile(uintptr(event), "warnings of C's malloc")
+	go read(h.event, crossed)
+	C.upfront_malloc_watch(C.uint64_t(at), C.uint64_t(again), event)
+	return nil
+}
+
+// read calls crossed for each crossing until the event is closed.
+func read(event *os.File, crossed func(used uint64)) {
+	var n [8]byte
+	for seen := uint64(0); ; {
+		if _, err := event.Read(n[:]); err != nil {
+			return
+		}
+		if c := counts(); c.Warnings > seen {
+			seen = c.Warnings
+			crossed(c.Warned)
+		}
 	}
 }
 

@@ -50,10 +50,12 @@ func TestBegin(t *testing.T) {
 	assert.NotZero(t, before.StaticUsed, "of libc, which allocates before main")
 	assert.Zero(t, malloc.Trim())
 
-	plan := arena_c.ProcessPlan{Size: 300, Reserve: 64 << 10, Trim: 3600e9, Prefault: true}
-	assert.ErrorContains(t, begin(plan), "size 300")
-	plan.Size = 16
+	plan := arena_c.ProcessPlan{Size: 16, Runtime: 4, Reserve: 64 << 10, Trim: 3600e9, Prefault: true}
 	assert.EqualError(t, begin(plan), "size 16: C code has "+number(malloc.ReadStats().StaticUsed)+" bytes already")
+	plan.Size = 64 << 10
+	assert.EqualError(t, begin(plan), "size 65536 is out of range for a heap", "4 bytes for Go's runtime hold none")
+	plan.Runtime = 0
+	assert.EqualError(t, begin(plan), "size 65536 is too small: at most half of it may be for Go's runtime, and that takes 65536 bytes")
 	plan.Size = 1 << 60
 	assert.ErrorContains(t, begin(plan), "the system refuses 1152921504606846976 bytes of addresses: ")
 	assert.Zero(t, malloc.ReadStats().Size, "a refused plan changes nothing")
@@ -75,6 +77,7 @@ func TestBegin(t *testing.T) {
 	}{
 		{func(p *arena_c.ProcessPlan) { p.Size++ }, "size 2097153: the process began with 2097152, and keeps it until its end"},
 		{func(p *arena_c.ProcessPlan) { p.Reserve = 0 }, "reserve 0: the process began with 65536, and keeps it until its end"},
+		{func(p *arena_c.ProcessPlan) { p.Runtime = 4096 }, "runtime 4096: the process began with 65536, and keeps it until its end"},
 		{func(p *arena_c.ProcessPlan) { p.Fronts = 7 }, "fronts 7: the process began with 4, and keeps it until its end"},
 		{func(p *arena_c.ProcessPlan) { p.Trim = 1e9 }, "trim 1s: the process began with 1h0m0s, and keeps it until its end"},
 		{func(p *arena_c.ProcessPlan) { p.Lock = true }, "the system refuses to keep 2097152 bytes present: the process began without it"},

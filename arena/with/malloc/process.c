@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -10,11 +11,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "callbacks.h"
+#include "caller.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER ((uintptr_t)__builtin_return_address(0))
@@ -30,6 +35,7 @@ typedef struct place {
     uint64_t size;
     uint64_t looks; /* the heap's word `look` while the fronts are empty */
     uint64_t frees;
+    struct place *runtime; /* the part for callers that a refusal ends; NULL: the place is one */
     pthread_mutex_t lock;
 } place;
 
@@ -40,9 +46,24 @@ typedef struct front {
 } front;
 
 static char boot_bytes[UPFRONT_MALLOC_STATIC] __attribute__((aligned(65536)));
-static place boot = {.base = boot_bytes, .size = sizeof boot_bytes, .lock = PTHREAD_MUTEX_INITIALIZER};
-static place range = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static char boot_runtime_bytes[UPFRONT_MALLOC_RUNTIME] __attribute__((aligned(65536)));
+static place boot_runtime = {.base = boot_runtime_bytes, .size = sizeof boot_runtime_bytes, .lock = PTHREAD_MUTEX_INITIALIZER};
+static place boot = {.base = boot_bytes, .size = sizeof boot_bytes, .runtime = &boot_runtime, .lock = PTHREAD_MUTEX_INITIALIZER};
+static place range_runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static place range = {.runtime = &range_runtime, .lock = PTHREAD_MUTEX_INITIALIZER};
+enum { PLACES = 4 };
+static place *const places[PLACES] = {&range, &range_runtime, &boot, &boot_runtime};
 static place *current = &boot;
+
+/* The kinds of refusal, and the counts and the last one of each. */
+enum { FULL, LARGE, RUNTIME, REFUSALS }; /* LARGE: no part of the heap was as large */
+
+typedef struct refusal {
+    uint64_t count, size, used, reserve, room, caller; /* room: free bytes that aren't in reserve */
+    uint64_t frames;
+    uintptr_t go[UPFRONT_MALLOC_FRAMES];
+    const place *of;
+} refusal;
 
 static front fronts[UPFRONT_MALLOC_FRONTS];
 static uint64_t front_count; /* written before `current` leads to the range */
@@ -51,9 +72,9 @@ static __thread front *mine __attribute__((tls_model("initial-exec")));
 
 /* the rest changes under all locks */
 static upfront_malloc_plan plan;
-static uint64_t fulls, full_size, full_used, trimmed, page;
-static uintptr_t full_caller;
-static int lent, trims, told;
+static uint64_t trimmed, page;
+static int lent, trims;
+static refusal refused[REFUSALS];
 
 static place *place_now(void) { return __atomic_load_n(&current, __ATOMIC_ACQUIRE); }
 
@@ -85,8 +106,20 @@ static void add_address(line *l, uintptr_t p) {
     add_number(l, p, 16);
 }
 
+/* The file that was standard error at the start, and at Open. A program that closes it may have
+ * another file there later, such as a database: then nothing is written. */
+static struct stat standard_error;
+
+static void know_standard_error(void) {
+    if (fstat(STDERR_FILENO, &standard_error) != 0)
+        memset(&standard_error, 0, sizeof standard_error);
+}
+
 static void say(line *l) {
     size_t at = 0;
+    struct stat now;
+    if (fstat(STDERR_FILENO, &now) != 0 || now.st_dev != standard_error.st_dev || now.st_ino != standard_error.st_ino)
+        return;
     l->text[l->size++] = '\n';
     while (at < l->size) {
         ssize_t wrote = write(STDERR_FILENO, l->text + at, l->size - at);
@@ -168,12 +201,50 @@ static const void *damaged(const place *h) {
     return NULL;
 }
 
-/* Unlocks a place, and then reports damage: a handler of abort's signal may allocate. */
+/* The share of the range at which it warns, as bytes. Parked blocks don't count. */
+static struct {
+    uint64_t at, again; /* warns at a use of `at`, and again only after it was below `again` */
+    uint64_t count, last; /* of crossings; use at the last one */
+    int over, event;
+} watch = {.at = UINT64_MAX, .event = -1};
+
+/* Reports whether the use of the range has reached its share. pre: the range's lock */
+static inline int crosses(void) {
+    uint64_t used = range.heap->used, i;
+    if (!watch.over && used < watch.at)
+        return 0;
+    for (i = 0; i < front_count; i++)
+        used -= __atomic_load_n(&fronts[i].bytes, __ATOMIC_RELAXED);
+    if (watch.over) {
+        watch.over = used >= watch.again;
+        return 0;
+    }
+    if (used < watch.at)
+        return 0;
+    watch.over = 1;
+    watch.count++;
+    watch.last = used;
+    return 1;
+}
+
+/* Wakes the reader of the event. pre: no lock is held */
+static void wake(void) {
+    const uint64_t one = 1;
+    int e = errno;
+    (void)!write(watch.event, &one, sizeof one);
+    errno = e;
+}
+
+/* Unlocks a place. Then it reports damage, because a handler of abort's signal may allocate, or
+ * wakes the reader of warnings. */
 static void leave(place *h, int taken, uintptr_t caller) {
     const void *where = damaged(h);
+    int crossed = h == &range && crosses();
     upfront_shared_unlock(&h->lock, taken);
     if (where != NULL)
         damage(where, caller);
+    if (crossed)
+        wake();
 }
 
 /* Blocks. In a release build the asked size of each block is all of its bytes, so that a front may
@@ -185,9 +256,11 @@ static inline int has(const place *h, const void *p) { return upfront_distance(p
 
 /* The words of the range are valid once it is current. */
 static place *place_of(const void *p) {
-    if (place_now() == &range && has(&range, p))
-        return &range;
-    return has(&boot, p) && boot.heap != NULL ? &boot : NULL;
+    int i;
+    for (i = place_now() == &range ? 0 : 2; i < PLACES; i++)
+        if (has(places[i], p) && places[i]->heap != NULL)
+            return places[i];
+    return NULL;
 }
 
 /* Reports whether a live block starts at an address in the place, without its lock: the words that
@@ -329,20 +402,32 @@ static inline int front_put(front *f, const void *p) {
     return parks;
 }
 
+/* Reports whether the thread that trims has to start: once there are TRIM_LEAST bytes that were in
+ * use and are free. pre: the range's lock */
+static inline int wants_trim(void) {
+    enum { TRIM_LEAST = 65536 };
+    return plan.trim != 0 && !trims && upfront_heap_peak(range.heap) - range.heap->used >= TRIM_LEAST;
+}
+
+static void start_trim(void);
+
 /* The same, and makes room in a full front. */
 static int front_put_sure(const void *p, uintptr_t caller) {
     uint64_t at = offset_of(&range, p), size = may_park(range.heap, at);
     front *f = size != 0 ? front_any() : NULL;
-    int taken;
+    int taken, starts = 0;
     if (f == NULL)
         return 0;
     if (f->parked == UPFRONT_MALLOC_PARKS) {
         taken = upfront_shared_lock(&range.lock);
         front_flush(f, UPFRONT_MALLOC_PARKS / 4, caller);
+        starts = wants_trim();
         upfront_shared_unlock(&range.lock, taken);
     }
     front_park(f, at, size);
     front_leave(f);
+    if (starts)
+        start_trim();
     return 1;
 }
 
@@ -354,15 +439,15 @@ static void lock_all(void) {
     for (i = 0; i < UPFRONT_MALLOC_FRONTS; i++)
         while (!front_enter(&fronts[i]))
             nanosleep(&moment, NULL);
-    pthread_mutex_lock(&range.lock);
-    pthread_mutex_lock(&boot.lock);
+    for (i = 0; i < PLACES; i++)
+        pthread_mutex_lock(&places[i]->lock);
 }
 
 static void unlock_all(void) {
-    uint64_t i = UPFRONT_MALLOC_FRONTS;
-    pthread_mutex_unlock(&boot.lock);
-    pthread_mutex_unlock(&range.lock);
-    while (i-- != 0)
+    uint64_t i;
+    for (i = PLACES; i-- != 0;)
+        pthread_mutex_unlock(&places[i]->lock);
+    for (i = UPFRONT_MALLOC_FRONTS; i-- != 0;)
         front_leave(&fronts[i]);
 }
 
@@ -381,55 +466,233 @@ static upfront_heap *heap_of(place *h) {
     return h->heap;
 }
 
-static void say_full(uint64_t size, uint64_t used) {
-    line l = {0};
-    add(&l, "upfront: C's malloc is full: a request of ");
-    add_number(&l, size, 10);
-    add(&l, " bytes, and ");
-    add_number(&l, used, 10);
-    add(&l, " of ");
-    add_number(&l, sizeof boot_bytes, 10);
-    add(&l, " bytes of the static heap are used. ");
+static uint64_t usable(const place *h, const void *p) { return upfront_heap_asked(h->heap, offset_of(h, p)); }
+
+/* Requests that a refusal would end the process for: those of Go's runtime and cgo, and of ld.so.
+ *
+ * The runtime starts threads and sets variables through three pointers to C functions; a wrapper
+ * of each sets a flag for its thread. C.CString, C.CBytes and C.malloc call the Go function
+ * _cgo_cmalloc, which is the first Go frame above the call. No C code of a program runs below
+ * either, so none gets a byte of the part. ld.so has an address range. */
+
+static __thread int for_runtime __attribute__((tls_model("initial-exec")));
+static uintptr_t linker, linker_end;
+
+enum { HOOKS = UPFRONT_MALLOC_HOOKS };
+static void (*hooked[HOOKS])(void *);
+
+static void call_hooked(int i, void *arg) {
+    for_runtime++;
+    hooked[i](arg);
+    for_runtime--;
+}
+
+static void start_thread(void *arg) { call_hooked(0, arg); }
+static void set_variable(void *arg) { call_hooked(1, arg); }
+static void unset_variable(void *arg) { call_hooked(2, arg); }
+static void find_stack(void *arg) { call_hooked(3, arg); }
+
+void *upfront_malloc_hook(int i, void *was) {
+    void (*const with_flag[HOOKS])(void *) = {start_thread, set_variable, unset_variable, find_stack};
+    void *now;
+    memcpy(&hooked[i], &was, sizeof was);
+    memcpy(&now, &with_flag[i], sizeof now);
+    return now;
+}
+
+static int ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && memcmp(text + n - m, end, m) == 0;
+}
+
+static int is_for_runtime(const refusal *r) {
+    upfront_go_place p;
+    return for_runtime || r->caller - linker < linker_end - linker ||
+           (r->frames != 0 && upfront_go_line(r->go[0] - 1, &p) && ends_with(p.function, "._cgo_cmalloc"));
+}
+
+/* Refusals. */
+
+static void add_size(line *l, uint64_t bytes) {
+    unsigned i;
+    const char *const units[] = {"GiB", "MiB", "KiB"};
+    for (i = 0; i < 3; i++)
+        if (bytes != 0 && bytes % (UINT64_C(1) << (30 - 10 * i)) == 0) {
+            add_number(l, bytes >> (30 - 10 * i), 10);
+            add(l, units[i]);
+            return;
+        }
+    add_number(l, bytes, 10);
+}
+
+static const char *base_of(const char *path) {
+    const char *last = strrchr(path, '/');
+    return last != NULL ? last + 1 : path;
+}
+
+/* Adds the caller: its symbol or address, and the lines of Go above it. */
+static void add_caller(line *l, const refusal *r) {
+    upfront_symbol s;
+    upfront_go_place p;
+    uint64_t i;
+    const char *between = ", from Go at ";
+    add(l, "; the caller is ");
+    if (upfront_symbol_of((uintptr_t)r->caller, &s)) {
+        add(l, s.name);
+        add(l, "+");
+        add_address(l, (uintptr_t)s.distance);
+        add(l, *s.object != 0 ? " in " : "");
+        add(l, base_of(s.object));
+    } else
+        add_address(l, (uintptr_t)r->caller);
+    for (i = 0; i < r->frames; i++) {
+        if (!upfront_go_line(r->go[i] - 1, &p) || strncmp(p.function, "runtime.", 8) == 0)
+            break;
+        if (strcmp(base_of(p.file), "_cgo_gotypes.go") == 0)
+            continue;
+        add(l, between);
+        add(l, base_of(p.file));
+        add(l, ":");
+        add_number(l, (uint64_t)p.line, 10);
+        between = " < ";
+    }
+}
+
 #ifdef UPFRONT_MALLOC_PRELOAD
-    add(&l, "Set UPFRONT_C_HEAP=64MiB, or more");
+#define UPFRONT_MALLOC_KEY "UPFRONT_C_HEAP="
+#define UPFRONT_MALLOC_NONE "Set UPFRONT_C_HEAP=64MiB, or more"
 #else
-    add(&l, "The plan has no \"c_heap\", or isn't open yet: set it, such as \"c_heap\": \"64MiB\"");
+#define UPFRONT_MALLOC_KEY "c_heap to "
+#define UPFRONT_MALLOC_NONE "The plan has no \"c_heap\", or isn't open yet: set it, such as \"c_heap\": \"64MiB\""
 #endif
+
+/* Writes the line of a refusal. pre: no lock is held */
+static void say_refused(int kind, const refusal *r) {
+    line l = {0};
+    int e = errno;
+    const place *of = r->of;
+    add(&l, kind == LARGE ? "upfront: C's malloc refuses a request of " : "upfront: C's malloc is full");
+    if (kind != LARGE && r->count > 1) {
+        add(&l, " (");
+        add_number(&l, r->count, 10);
+        add(&l, " refusals)");
+    }
+    add(&l, kind == LARGE ? "" : ": a request of ");
+    add_number(&l, r->size, 10);
+    add(&l, kind == LARGE ? " bytes, more than all " : " bytes, and ");
+    if (kind != LARGE) {
+        add_number(&l, r->used, 10);
+        add(&l, " of ");
+    }
+    add_number(&l, kind == RUNTIME ? of->runtime->size : of->size, 10);
+    if (of == &boot) {
+        add(&l, " bytes of the static heap are used. " UPFRONT_MALLOC_NONE);
+    } else if (kind == LARGE) {
+        add(&l, " bytes of c_heap; set " UPFRONT_MALLOC_KEY);
+        add_size(&l, upfront_round_up(plan.size + r->size, UINT64_C(1) << 20));
+        add(&l, ", or ask for less");
+    } else if (kind == RUNTIME) {
+        add(&l, " bytes of c_heap.runtime, the part for Go's runtime, are used; set c_heap.runtime to ");
+        add_size(&l, 2 * plan.runtime);
+    } else {
+        add(&l, " bytes of c_heap are used");
+        if (r->reserve != 0) {
+            add(&l, ", with ");
+            add_number(&l, r->reserve, 10);
+            add(&l, " in reserve");
+        }
+        if (r->size + UPFRONT_HEAP_HEADER <= r->room)
+            add(&l, ", and the free ones are in smaller pieces");
+        add(&l, "; set " UPFRONT_MALLOC_KEY);
+        add_size(&l, 2 * plan.size);
+    }
+    add_caller(&l, r);
     say(&l);
+    errno = e;
+}
+
+/* Refuses an alignment that no heap has, with a line for the first one. */
+static void *refuse_align(uint64_t align, uint64_t size, uintptr_t caller) {
+    static int said;
+    refusal r = {.size = size, .caller = caller};
+    line l = {0};
+    int e = errno;
+    if (align > UINT64_C(1) << 30 || __atomic_exchange_n(&said, 1, __ATOMIC_RELAXED) != 0)
+        return NULL;
+    r.frames = upfront_go_frames(r.go, UPFRONT_MALLOC_FRAMES);
+    add(&l, "upfront: C's malloc refuses an alignment of ");
+    add_number(&l, align, 10);
+    add(&l, ": the largest is ");
+    add_number(&l, UPFRONT_ALIGN_MAX, 10);
+    add_caller(&l, &r);
+    say(&l);
+    errno = e;
+    return NULL;
+}
+
+/* Counts a refusal, and returns its kind. A line is due for the first of a kind, and when the count
+ * has doubled; also for a request that ends the process and is larger than the runtime's part. A
+ * request that no plan could hold is a probe of the size of memory, and has no line. pre: all
+ * locks */
+static int count_refused(refusal *r, int ends, int *due) {
+    int kind = FULL;
+    if (r->size > UPFRONT_OFFSET_MAX || (r->of == &range && r->size > range.size))
+        kind = LARGE;
+    else if (ends && r->size <= r->of->runtime->size)
+        kind = RUNTIME;
+    r->used = kind == RUNTIME ? r->of->runtime->heap->used : r->of->heap->used;
+    r->room = r->of->heap->most > r->of->heap->used ? r->of->heap->most - r->of->heap->used : 0;
+    r->reserve = lent == 0 ? plan.reserve : 0;
+    r->count = refused[kind].count + 1;
+    refused[kind] = *r;
+    *due = r->size <= UPFRONT_OFFSET_MAX &&
+           (r->count == 1 || (kind != LARGE && (r->count & (r->count - 1)) == 0) || (ends && kind != RUNTIME));
+    return kind;
+}
+
+/* Allocates from the runtime's part of a place, or moves a block there. pre: all locks */
+static void *take_for_runtime(place *h, void *p, uint64_t size, uint64_t align) {
+    void *q = whole(h->runtime, upfront_heap_alloc(heap_of(h->runtime), rounded(size), align));
+    if (p != NULL && q != NULL) {
+        uint64_t old = usable(h, p);
+        memcpy(q, p, (size_t)(old < size ? old : size));
+        (void)upfront_heap_free(h->heap, p);
+        h->frees++;
+    }
+    return q;
 }
 
 /* Allocates, or resizes the block at p, with the fronts empty; counts a refusal. */
 static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr_t caller) {
+    refusal r = {.size = size, .caller = caller};
+    int kind = FULL, due = 0, crossed;
     place *h;
     void *q;
     const void *where;
-    uint64_t used = 0;
+    r.frames = upfront_go_frames(r.go, UPFRONT_MALLOC_FRAMES);
     lock_all();
-    h = of != NULL ? of : place_now();
+    r.of = h = of != NULL ? of : place_now();
     flush_all(caller);
     h->heap->look = h->looks;
-    q = p != NULL ? upfront_heap_realloc(h->heap, p, rounded(size)) : upfront_heap_alloc(h->heap, rounded(size), align);
+    q = whole(h, p != NULL ? upfront_heap_realloc(h->heap, p, rounded(size)) : upfront_heap_alloc(h->heap, rounded(size), align));
     h->looks = h->heap->look;
     h->heap->look = UINT64_MAX;
     where = damaged(h);
-    if (whole(h, q) == NULL) {
-        fulls++;
-        full_size = size;
-        full_used = h->heap->used;
-        full_caller = caller;
-        if (h == &boot && !told) {
-            told = 1;
-            used = boot.heap->used;
-        }
+    crossed = h == &range && crosses();
+    if (q == NULL && h->runtime != NULL) {
+        int ends = is_for_runtime(&r);
+        if (ends)
+            q = take_for_runtime(h, p, size, align);
+        if (q == NULL)
+            kind = count_refused(&r, ends, &due);
     }
     unlock_all();
     if (where != NULL)
         damage(where, caller);
-    if (used != 0) {
-        int e = errno;
-        say_full(size, used);
-        errno = e;
-    }
+    if (crossed)
+        wake();
+    if (due)
+        say_refused(kind, &r);
     return q;
 }
 
@@ -470,7 +733,7 @@ static inline void *alloc(size_t size, uintptr_t caller) {
 
 static __attribute__((noinline)) void release(const char *call, void *p, uintptr_t caller) {
     place *h = place_of(p);
-    int taken, code;
+    int taken, code, starts;
     if (h == NULL)
         misuse(call, p, UPFRONT_FOREIGN, caller);
     if (h == &range && front_put_sure(p, caller))
@@ -478,9 +741,12 @@ static __attribute__((noinline)) void release(const char *call, void *p, uintptr
     taken = upfront_shared_lock(&h->lock);
     code = upfront_heap_free(h->heap, p);
     h->frees++;
+    starts = h == &range && wants_trim();
     leave(h, taken, caller);
     if (code != UPFRONT_OK && code != UPFRONT_CORRUPT)
         misuse(call, p, code, caller);
+    if (starts)
+        start_trim();
 }
 
 static inline void give(const char *call, void *p, uintptr_t caller) {
@@ -503,8 +769,6 @@ static place *place_live(const char *call, const void *p, uintptr_t caller) {
     misuse(call, p, code, caller);
 }
 
-static uint64_t usable(const place *h, const void *p) { return upfront_heap_asked(h->heap, offset_of(h, p)); }
-
 static void *resize(const char *call, void *p, size_t size, uintptr_t caller) {
     place *h;
     uint64_t want = rounded(size), old;
@@ -520,13 +784,15 @@ static void *resize(const char *call, void *p, size_t size, uintptr_t caller) {
         old = usable(h, p);
         if (old == want)
             return p;
-        if (h == &boot && place_now() != &boot) {
+        q = NULL;
+        if (h != place_now()) { /* it moves to the heap that serves */
             q = alloc(size, caller);
             if (q != NULL) {
                 memcpy(q, p, (size_t)(old < size ? old : size));
                 release(call, p, caller);
             }
-        } else {
+        }
+        if (q == NULL && (h == place_now() || want < old)) {
             taken = upfront_shared_lock(&h->lock);
             q = whole(h, upfront_heap_realloc(h->heap, p, want));
             h->frees++;
@@ -583,6 +849,8 @@ EXPORT void *reallocarray(void *p, size_t count, size_t size) {
 static inline int is_power(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 static void *aligned(size_t align, size_t size, uintptr_t caller) {
+    if (align > UPFRONT_ALIGN_MAX)
+        return refuse_align(align, size, caller);
     return align <= UPFRONT_HEAP_ALIGN ? alloc(size, caller) : take(size, align, caller);
 }
 
@@ -617,6 +885,15 @@ EXPORT void *memalign(size_t align, size_t size) {
     return told_full(aligned(power, size, CALLER));
 }
 
+#ifdef __GLIBC__
+/* glibc's other names of these functions, which libraries may call. */
+EXPORT void *__libc_malloc(size_t size) { return malloc(size); }
+EXPORT void *__libc_calloc(size_t count, size_t size) { return calloc(count, size); }
+EXPORT void *__libc_realloc(void *p, size_t size) { return realloc(p, size); }
+EXPORT void *__libc_memalign(size_t align, size_t size) { return memalign(align, size); }
+EXPORT void __libc_free(void *p) { free(p); }
+#endif
+
 static size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 EXPORT void *valloc(size_t size) { return told_full(aligned(page_size(), size, CALLER)); }
@@ -634,7 +911,8 @@ EXPORT size_t malloc_usable_size(void *p) {
 
 /* Trim. */
 
-/* Discards the resident pages [from, end) and returns their bytes. pre: both are at page bounds */
+/* Discards the pages [from, end), also those that are swapped out, and returns the bytes of the
+ * resident ones. pre: both are at page bounds */
 static uint64_t discard(char *from, char *end) {
     static unsigned char is[4096]; /* under all locks */
     uint64_t bytes = 0, i;
@@ -647,7 +925,7 @@ static uint64_t discard(char *from, char *end) {
             continue;
         for (i = 0; i < pages; i++)
             present += is[i] & 1;
-        if (present != 0 && madvise(at, (size_t)(next - at), MADV_DONTNEED) == 0)
+        if (madvise(at, (size_t)(next - at), MADV_DONTNEED) == 0)
             bytes += present * page;
     }
     return bytes;
@@ -707,59 +985,69 @@ EXPORT int malloc_trim(size_t keep) {
     return upfront_malloc_trim() != 0;
 }
 
-void upfront_malloc_look(void) {
+int upfront_malloc_look(void) {
     static uint64_t seen;
     static int stamped = 1;
     uint64_t i;
+    int goes_on;
     if (!can_trim())
-        return;
+        return 0;
     lock_all();
     for (i = 0; i < front_count; i++)
         stamped |= fronts[i].parked != 0;
-    if (stamped || seen != range.frees) {
+    goes_on = stamped || seen != range.frees;
+    if (goes_on) {
         flush_all(CALLER);
         stamped = 0;
         trimmed += discard_free(&stamped);
         seen = range.frees;
     }
+    trims = trims && goes_on;
     unlock_all();
+    return goes_on;
 }
 
+/* Lives while freed memory waits to go back. */
 static void *trim_thread(void *unused) {
     struct timespec wait = {(time_t)(plan.trim / 1000000000), (long)(plan.trim % 1000000000)};
     (void)unused;
-    for (;;) {
+    do
         nanosleep(&wait, NULL);
-        upfront_malloc_look();
-    }
+    while (upfront_malloc_look());
     return NULL;
 }
 
-/* Starts the thread with all signals blocked: it must run none of the program's handlers. Returns
- * 0, or the error. */
-static int start_trim(void) {
+/* Starts the thread that trims. It runs no handler of the program's, so it blocks the signals; but
+ * those that end a process it leaves as the caller has them. Without memory or right for a thread,
+ * a later free tries again. pre: no lock is held */
+static __attribute__((noinline, cold)) void start_trim(void) {
+    const int ending_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
     sigset_t all, old;
     pthread_attr_t attr;
     pthread_t thread;
-    int code;
-    if (plan.trim == 0 || trims || !can_trim())
-        return 0;
+    int code, e = errno;
+    size_t i;
+    if (!can_trim() || __atomic_exchange_n(&trims, 1, __ATOMIC_ACQ_REL) != 0)
+        return;
     code = pthread_attr_init(&attr);
-    if (code != 0)
-        return code;
-    pthread_attr_setstacksize(&attr, 65536);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    code = pthread_create(&thread, &attr, trim_thread, NULL);
-    if (code == EINVAL) { /* too small for the thread-local memory of this program */
-        pthread_attr_setstacksize(&attr, 1 << 20);
+    if (code == 0) {
+        pthread_attr_setstacksize(&attr, 65536);
+        pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+        sigfillset(&all);
+        for (i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++)
+            sigdelset(&all, ending_signals[i]);
+        pthread_sigmask(SIG_BLOCK, &all, &old);
         code = pthread_create(&thread, &attr, trim_thread, NULL);
+        if (code == EINVAL) { /* too small for the thread-local memory of this program */
+            pthread_attr_setstacksize(&attr, 1 << 20);
+            code = pthread_create(&thread, &attr, trim_thread, NULL);
+        }
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        pthread_attr_destroy(&attr);
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    trims = code == 0;
-    return code;
+    if (code != 0)
+        __atomic_store_n(&trims, 0, __ATOMIC_RELEASE);
+    errno = e;
 }
 
 /* Begin. */
@@ -798,12 +1086,10 @@ static int unmapped(char *base, uint64_t size, int code) {
 }
 
 int upfront_malloc_begin(const upfront_malloc_plan *p) {
-    uint64_t bytes, used;
+    uint64_t bytes, used, size;
     char *base;
-    if (place_now() == &range) {
-        errno = start_trim();
-        return errno == 0 ? UPFRONT_MALLOC_OK : UPFRONT_MALLOC_THREAD;
-    }
+    if (place_now() == &range)
+        return UPFRONT_MALLOC_OK;
     if (!is_ours())
         return UPFRONT_MALLOC_OTHER;
     page = page_size();
@@ -820,12 +1106,18 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
         return unmapped(base, bytes, UPFRONT_MALLOC_PREFAULT);
     if (p->lock && mlock(base, (size_t)bytes) != 0)
         return unmapped(base, bytes, UPFRONT_MALLOC_LOCK);
-    if (upfront_heap_init(base, p->size, 0) == NULL)
+    size = p->size - upfront_round_up(p->runtime, 16);
+    if (p->runtime > p->size / 2 || upfront_heap_init(base, size, 0) == NULL || upfront_heap_init(base + size, p->size - size, 0) == NULL)
         return unmapped(base, bytes, UPFRONT_MALLOC_SMALL);
     lock_all();
+    know_standard_error();
     plan = *p;
+    range_runtime.base = base + size;
+    range_runtime.size = p->size - size;
+    range_runtime.heap = (upfront_heap *)(void *)range_runtime.base;
+    range_runtime.heap->look = UINT64_MAX;
     range.base = base;
-    range.size = p->size;
+    range.size = size;
     range.heap = (upfront_heap *)(void *)base;
     range.heap->look = UINT64_MAX;
     upfront_heap_reserve(range.heap, p->reserve);
@@ -834,9 +1126,24 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
 #endif
     __atomic_store_n(&current, &range, __ATOMIC_RELEASE);
     unlock_all();
-    errno = start_trim();
-    return errno == 0 ? UPFRONT_MALLOC_OK : UPFRONT_MALLOC_THREAD;
+    return UPFRONT_MALLOC_OK;
 }
+
+void upfront_malloc_watch(uint64_t at, uint64_t again, int event) {
+    int crossed;
+    lock_all();
+    watch.at = at;
+    watch.again = again;
+    watch.event = event;
+    watch.over = 0;
+    watch.count = watch.last = 0;
+    crossed = range.heap != NULL && crosses();
+    unlock_all();
+    if (crossed)
+        wake();
+}
+
+int upfront_malloc_event(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
 void upfront_malloc_lend(int more) {
     pthread_mutex_lock(&range.lock);
@@ -847,25 +1154,27 @@ void upfront_malloc_lend(int more) {
 }
 
 int upfront_malloc_walk(void) {
-    int code;
+    int code = UPFRONT_OK, i;
     lock_all();
     flush_all(CALLER);
-    code = upfront_heap_walk(heap_of(&boot), NULL, 0, NULL);
-    if (code == UPFRONT_OK && range.heap != NULL)
-        code = upfront_heap_walk(range.heap, NULL, 0, NULL);
+    for (i = 0; code == UPFRONT_OK && i < PLACES; i++)
+        if (places[i]->heap != NULL)
+            code = upfront_heap_walk(places[i]->heap, NULL, 0, NULL);
     unlock_all();
     return code;
 }
 
 void upfront_malloc_count(upfront_malloc_counts *out) {
     const upfront_heap *h;
+    const refusal *last;
+    place *now;
     uint64_t i;
     memset(out, 0, sizeof *out);
     lock_all();
     h = range.heap;
     if (h != NULL) {
         out->base = range.base;
-        out->size = range.size;
+        out->size = plan.size;
         out->reserve = plan.reserve;
         out->used = h->used;
         out->live = h->live;
@@ -876,18 +1185,72 @@ void upfront_malloc_count(upfront_malloc_counts *out) {
             out->parked += fronts[i].parked;
         }
     }
-    out->fulls = fulls;
-    out->full_size = full_size;
-    out->full_used = full_used;
-    out->full_caller = full_caller;
+    last = refused[RUNTIME].count != 0 ? &refused[RUNTIME] : &refused[FULL];
+    out->fulls = refused[FULL].count + refused[RUNTIME].count;
+    out->full_size = last->size;
+    out->full_used = last->used;
+    out->full_caller = last->caller;
+    out->full_runtime = last == &refused[RUNTIME];
+    memcpy(out->full_go, last->go, sizeof last->go);
+    out->larges = refused[LARGE].count;
+    out->large_size = refused[LARGE].size;
+    out->warnings = watch.count;
+    out->warned = watch.last;
+    now = place_now()->runtime;
+    out->runtime_base = now->base;
+    out->runtime = now->size;
+    out->runtime_used = heap_of(now)->used;
+    out->runtime_peak = upfront_heap_peak(now->heap);
     out->boot = sizeof boot_bytes;
     out->boot_used = heap_of(&boot)->used;
     out->trimmed = trimmed;
     unlock_all();
 }
 
-/* fork: the child has the locks' state of this moment, so all are taken, and none is in use. */
-__attribute__((constructor)) static void take_over_fork(void) { pthread_atfork(lock_all, unlock_all, unlock_all); }
+/* fork: the child has the locks' state of this moment, so all are taken, and none is in use. The
+ * handlers before a fork run newest first, and may allocate or wait for threads that do, so these
+ * must run last: they are the first to be registered. Each library registers through
+ * __register_atfork, which is here for that reason. */
+
+static void child(void) {
+    unlock_all();
+    watch.event = -1; /* the parent's */
+    trims = 0;
+}
+
+#ifdef __GLIBC__
+typedef int registering(void (*)(void), void (*)(void), void (*)(void), void *);
+
+static registering *registering_of_libc(void) {
+    static registering *found;
+    registering *now = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    void *p;
+    if (now == NULL && (p = dlsym(RTLD_NEXT, "__register_atfork")) != NULL) {
+        memcpy(&now, &p, sizeof p);
+        __atomic_store_n(&found, now, __ATOMIC_RELAXED);
+    }
+    return now;
+}
+
+/* weak: a static program has libc's, and this file's constructor comes first there */
+EXPORT __attribute__((weak)) int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*in_child)(void), void *object) {
+    static int done;
+    registering *with = registering_of_libc();
+    if (with == NULL)
+        return ENOMEM;
+    if (!__atomic_exchange_n(&done, 1, __ATOMIC_ACQ_REL))
+        with(lock_all, unlock_all, child, NULL);
+    return prepare == lock_all ? 0 : with(prepare, parent, in_child, object);
+}
+#endif
+
+__attribute__((constructor(101))) static void start(void) {
+#ifdef __GLIBC__
+    upfront_code_of(getauxval(AT_BASE), &linker, &linker_end);
+#endif
+    know_standard_error();
+    pthread_atfork(lock_all, unlock_all, child);
+}
 
 /* Counts in glibc's form. */
 
@@ -992,6 +1355,7 @@ __attribute__((constructor)) static void begin_from_environment(void) {
     if (size == NULL)
         return;
     p.size = read_number(size, bytes);
+    p.runtime = p.size / 4 < UPFRONT_MALLOC_RUNTIME ? p.size / 4 : UPFRONT_MALLOC_RUNTIME;
     p.fronts = 4;
     if (trim != NULL) {
         p.trim = read_number(trim, times);

@@ -6,9 +6,15 @@
  *            Such a block keeps its place in the heap, and has a parked block's seal (heap.h). A
  *            front that is full frees a part of its blocks into the heap.
  * Bound      The heap's (heap.h). Before a refusal all fronts' blocks are freed into the heap.
+ * Runtime    A part of the range is a heap of its own. Only calls that a refusal would end the
+ *            process for get its blocks, and only after the heap has refused: those of Go's runtime
+ *            and cgo (a new thread, setenv, C.CString, C.malloc), and of ld.so.
+ * Refusal    The first one is a line on standard error, with the size, the caller, the use and a
+ *            size to set; so is each that doubles their number. The line takes no memory.
  * Cost       A block from a front: a lock, and the check of a header. Others: the heap's lock and
  *            the heap's cost. A refusal takes all locks and frees the fronts' blocks.
- * Threads    Any. A fork waits for the locks, so the child's heap is whole.
+ * Threads    Any. A fork waits for the locks, so the child's heap is whole. The thread that trims
+ *            starts when there is freed memory to give back, and ends when there is none.
  * Misuse     A line on standard error, then abort(): a double free, an address at which no block
  *            starts, an overwritten header. Not detected: two frees of one block at the same
  *            moment, until the block is allocated again.
@@ -22,22 +28,27 @@
 
 #define UPFRONT_MALLOC_FRONTS 64  /* the most fronts */
 #define UPFRONT_MALLOC_PARKS 256  /* the most blocks of a front */
+#define UPFRONT_MALLOC_FRAMES 8   /* the most Go frames that a refusal keeps */
+#define UPFRONT_MALLOC_HOOKS 4    /* pointers to C functions in Go's runtime */
+#define UPFRONT_MALLOC_RUNTIME 65536 /* usual bytes of the runtime's part */
 
 #ifndef UPFRONT_MALLOC_STATIC
 #define UPFRONT_MALLOC_STATIC (1 << 20) /* bytes of the static heap */
 #endif
 
 typedef struct upfront_malloc_plan {
-    uint64_t size, reserve; /* bytes */
+    uint64_t size, reserve, runtime; /* bytes; reserve and runtime are parts of size */
     uint64_t fronts;
     uint64_t trim; /* nanoseconds; 0: never */
     int prefault, lock;
 } upfront_malloc_plan;
 
 typedef struct upfront_malloc_counts {
-    uint64_t size, used, peak, reserve, live, fulls, full_size, full_used, full_caller;
+    uint64_t size, used, peak, reserve, live, fulls, full_size, full_used, full_caller, full_runtime;
+    uint64_t runtime, runtime_used, runtime_peak, larges, large_size, warnings, warned;
     uint64_t boot, boot_used, trimmed, parked;
-    const void *base; /* of the range; null before it */
+    uintptr_t full_go[UPFRONT_MALLOC_FRAMES]; /* Go's frames above the last refused call, then 0 */
+    const void *base, *runtime_base; /* of the range, null before it; of the runtime's part */
 } upfront_malloc_counts;
 
 enum {
@@ -47,12 +58,11 @@ enum {
     UPFRONT_MALLOC_SMALL,    /* too small for a heap */
     UPFRONT_MALLOC_MAP,      /* the system refused, with errno: the addresses, */
     UPFRONT_MALLOC_PREFAULT, /* the pages, */
-    UPFRONT_MALLOC_LOCK,     /* or that they stay */
-    UPFRONT_MALLOC_THREAD    /* the thread that trims didn't start; the heap serves */
+    UPFRONT_MALLOC_LOCK      /* or that they stay */
 };
 
-/* Makes a range the heap of the process, once, and returns a code. Another call only starts the
- * thread that trims, if it didn't start. One call at a time. */
+/* Makes a range the heap of the process, once, and returns a code. Another call changes nothing.
+ * One call at a time. */
 int upfront_malloc_begin(const upfront_malloc_plan *p);
 
 void upfront_malloc_count(upfront_malloc_counts *out);
@@ -61,9 +71,21 @@ void upfront_malloc_count(upfront_malloc_counts *out);
  * the bytes of those that were resident. */
 uint64_t upfront_malloc_trim(void);
 
-/* One look of the thread that trims: gives back the pages that were free at the last look, too. It
- * does nothing if no block was freed since a look that found no newly free pages. */
-void upfront_malloc_look(void);
+/* One look of the thread that trims: gives back the pages that were free at the last look, too.
+ * Returns 0 if it had nothing to do: no block was freed since a look that found no newly free
+ * pages. */
+int upfront_malloc_look(void);
+
+/* Writes to an event each time that the use of the range reaches `at` bytes, and again only after
+ * the use was below `again`. Parked blocks don't count. An `at` of UINT64_MAX ends it. */
+void upfront_malloc_watch(uint64_t at, uint64_t again, int event);
+
+/* Returns a new event (eventfd), or -1 with errno. */
+int upfront_malloc_event(void);
+
+/* Returns the function to store in Go's runtime in the place of `was`, which it calls. i is 0 to
+ * start a thread, 1 and 2 to set and unset a variable, 3 to find a thread's stack. */
+void *upfront_malloc_hook(int i, void *was);
 
 /* Lends the reserve to all threads (more = 1), or ends one such loan (-1). */
 void upfront_malloc_lend(int more);

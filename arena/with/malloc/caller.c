@@ -1,0 +1,306 @@
+//go:build linux && cgo && !asan
+
+#define _GNU_SOURCE
+#include "caller.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Words of the runtime, the same in Go 1.26 and 1.27. upfront_go_begin refuses other ones. */
+enum {
+    G_LOW = 0,        /* bounds of the stack */
+    G_HIGH = 1,
+    G_M = 6,
+    G_SYSCALL_SP = 13, /* 0: the goroutine isn't in a call of C */
+    G_SYSCALL_BP = 15,
+    M_G0 = 0
+};
+
+/* The table of functions: its header, and a function's entry. */
+typedef struct header {
+    uint32_t magic;
+    uint8_t unused[2], quantum, word;
+    uint64_t functions, files, text, names, units, paths, tables, lines;
+} header;
+
+typedef struct function {
+    uint32_t entry;
+    int32_t name, args;
+    uint32_t deferreturn, sp, file, line, tables, unit;
+} function;
+
+typedef struct entry {
+    uint32_t pc, at;
+} entry;
+
+static struct {
+    const header *table;
+    uintptr_t text;
+    intptr_t tls; /* of the thread's g, from the thread pointer */
+    uint64_t goroutine; /* word of the m that has the goroutine */
+    int words, ready;
+} go;
+
+static inline const char *thread_pointer(void) {
+    const char *p = NULL;
+#if defined(__x86_64__)
+    __asm__("mov %%fs:0, %0" : "=r"(p));
+#elif defined(__aarch64__)
+    __asm__("mrs %0, tpidr_el0" : "=r"(p));
+#endif
+    return p;
+}
+
+static inline uintptr_t word(uintptr_t base, uint64_t n) { return ((const uintptr_t *)base)[n]; }
+
+static const char *at(uint64_t offset) { return (const char *)go.table + offset; }
+
+/* Returns the function around a pc, or NULL. */
+static const function *function_of(uintptr_t pc) {
+    const entry *list = (const entry *)(const void *)at(go.table->lines);
+    uint64_t low = 0, high = go.table->functions, middle;
+    if (pc < go.text || pc - go.text >= list[high].pc)
+        return NULL;
+    while (high - low > 1) {
+        middle = low + (high - low) / 2;
+        if (list[middle].pc <= pc - go.text)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (const function *)(const void *)(at(go.table->lines) + list[low].at);
+}
+
+static uint32_t varint(const unsigned char **p) {
+    uint32_t n = 0, shift;
+    for (shift = 0; shift < 32; shift += 7) {
+        unsigned char c = *(*p)++;
+        n |= (uint32_t)(c & 127) << shift;
+        if (c < 128)
+            break;
+    }
+    return n;
+}
+
+/* Returns the value that one of a function's tables has at a pc, or -1. */
+static int32_t value_at(const function *f, uint32_t table, uintptr_t pc) {
+    const unsigned char *p = (const unsigned char *)at(go.table->tables) + table;
+    uintptr_t now = go.text + f->entry;
+    int32_t value = -1;
+    int first = 1;
+    if (table == 0)
+        return -1;
+    for (;; first = 0) {
+        uint32_t n = varint(&p);
+        if (n == 0 && !first)
+            return -1;
+        value += (int32_t)(n >> 1) ^ -(int32_t)(n & 1);
+        now += (uintptr_t)varint(&p) * go.table->quantum;
+        if (pc < now)
+            return value;
+    }
+}
+
+int upfront_go_line(uintptr_t pc, upfront_go_place *out) {
+    const function *f = go.table != NULL ? function_of(pc) : NULL;
+    const uint32_t *unit;
+    int32_t file;
+    if (f == NULL)
+        return 0;
+    out->function = at(go.table->names) + f->name;
+    out->file = "";
+    out->line = value_at(f, f->line, pc);
+    file = value_at(f, f->file, pc);
+    unit = (const uint32_t *)(const void *)at(go.table->units) + f->unit;
+    if (file >= 0 && unit[file] != UINT32_MAX)
+        out->file = at(go.table->paths) + unit[file];
+    return 1;
+}
+
+uint64_t upfront_go_frames(uintptr_t *frames, uint64_t room) {
+    uintptr_t g0, m, g, bp, low, high;
+    uint64_t n = 0;
+    if (!__atomic_load_n(&go.ready, __ATOMIC_ACQUIRE))
+        return 0;
+    g0 = *(const uintptr_t *)(const void *)(thread_pointer() + go.tls);
+    m = g0 != 0 ? word(g0, G_M) : 0;
+    if (m == 0 || word(m, M_G0) != g0)
+        return 0; /* no thread of Go's, or a signal's handler */
+    g = word(m, go.goroutine);
+    if (g == 0 || word(g, G_SYSCALL_SP) == 0)
+        return 0; /* a call of the runtime's own */
+    low = word(g, G_LOW);
+    high = word(g, G_HIGH) - 2 * sizeof(uintptr_t);
+    bp = word(g, G_SYSCALL_BP);
+    while (n < room && bp >= low && bp <= high && bp % sizeof(uintptr_t) == 0) {
+        frames[n++] = word(bp, 1);
+        low = bp + 1; /* the list leads up */
+        bp = word(bp, 0);
+    }
+    return n;
+}
+
+/* Start. */
+
+static int is_name(uintptr_t pc, const char *name, uint64_t size) {
+    upfront_go_place p;
+    return upfront_go_line(pc, &p) && strlen(p.function) == size && memcmp(p.function, name, (size_t)size) == 0;
+}
+
+/* Finds the start of the text among the words of the module: the one that names the function at
+ * pc. */
+static int find_text(uintptr_t module, uintptr_t pc, const char *name, uint64_t size) {
+    const uint32_t magic = 0xFFFFFFF1;
+    uint64_t i;
+    if (module == 0 || word(module, 0) == 0)
+        return 0;
+    go.table = (const header *)word(module, 0);
+    for (i = 1; go.table->magic == magic && go.table->word == sizeof(uintptr_t) && i < 64; i++) {
+        go.text = word(module, i);
+        if (is_name(pc, name, size))
+            return 1;
+    }
+    go.table = NULL;
+    return 0;
+}
+
+/* Finds the thread-local words that have g0 now. One is right: two would leave a doubt. */
+static int find_word(struct dl_phdr_info *info, size_t size, void *g0) {
+    const char *data = NULL, *now;
+    uint64_t bytes = 0;
+    int i;
+    (void)size;
+    for (i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS) {
+            data = (const char *)info->dlpi_tls_data;
+            bytes = info->dlpi_phdr[i].p_memsz;
+        }
+    for (now = data; data != NULL && (uint64_t)(now - data) + sizeof g0 <= bytes; now += sizeof g0)
+        if (memcmp(now, &g0, sizeof g0) == 0) {
+            go.tls = now - thread_pointer();
+            go.words++;
+        }
+    return 0;
+}
+
+int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *name, uint64_t size) {
+    uintptr_t m, frames[2];
+    if (g == 0 || thread_pointer() == NULL || !find_text(module, pc, name, size))
+        return 0;
+    m = word(g, G_M);
+    while (go.goroutine < 64 && word(m, go.goroutine) != g)
+        go.goroutine++;
+    dl_iterate_phdr(find_word, (void *)word(m, M_G0));
+    if (go.goroutine == 64 || go.words != 1)
+        return 0;
+    __atomic_store_n(&go.ready, 1, __ATOMIC_RELEASE);
+    if (upfront_go_frames(frames, 2) == 2 && is_name(frames[1] - 1, name, size))
+        return 1;
+    __atomic_store_n(&go.ready, 0, __ATOMIC_RELEASE);
+    return 0;
+}
+
+/* Objects of the dynamic linker. */
+
+typedef struct search {
+    uintptr_t address, from, end;
+    upfront_symbol *symbol;
+} search;
+
+/* Returns the address in a dynamic entry, which not every linker relocates. */
+static uintptr_t in_memory(uintptr_t base, uintptr_t p) { return p < base ? base + p : p; }
+
+/* Returns the number of symbols that a hash table in GNU's form leads to. */
+static uint32_t symbols_in(const uint32_t *hash) {
+    const uint32_t buckets = hash[0], first = hash[1], *bucket = hash + 4 + hash[2] * (sizeof(uintptr_t) / 4), *chain = bucket + buckets;
+    uint32_t i, last = 0;
+    for (i = 0; i < buckets; i++)
+        last = bucket[i] > last ? bucket[i] : last;
+    if (last < first)
+        return first;
+    while ((chain[last - first] & 1) == 0)
+        last++;
+    return last + 1;
+}
+
+static int find_symbol(uintptr_t base, const ElfW(Dyn) * dynamic, const search *s) {
+    const ElfW(Sym) *symbols = NULL;
+    const char *names = NULL;
+    uint32_t count = 0, i;
+    for (; dynamic->d_tag != DT_NULL; dynamic++) {
+        const void *p = (const void *)in_memory(base, dynamic->d_un.d_ptr);
+        if (dynamic->d_tag == DT_SYMTAB)
+            symbols = (const ElfW(Sym) *)p;
+        else if (dynamic->d_tag == DT_STRTAB)
+            names = (const char *)p;
+        else if (dynamic->d_tag == DT_GNU_HASH)
+            count = symbols_in((const uint32_t *)p);
+    }
+    for (i = 0; symbols != NULL && names != NULL && i < count; i++) {
+        uintptr_t from = base + symbols[i].st_value;
+        if (symbols[i].st_shndx != SHN_UNDEF && s->address >= from && s->address - from < symbols[i].st_size) {
+            s->symbol->name = names + symbols[i].st_name;
+            s->symbol->distance = s->address - from;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int find_object(struct dl_phdr_info *info, size_t size, void *context) {
+    search *s = (search *)context;
+    const ElfW(Dyn) *dynamic = NULL;
+    int i, inside = 0;
+    (void)size;
+    for (i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + h->p_vaddr;
+        if (h->p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)from;
+        if (h->p_type == PT_LOAD && (h->p_flags & PF_X) != 0 && s->address >= from && s->address - from < h->p_memsz) {
+            s->from = from;
+            s->end = from + h->p_memsz;
+            inside = 1;
+        }
+    }
+    if (!inside)
+        return 0;
+    if (s->symbol != NULL && dynamic != NULL) {
+        s->symbol->object = info->dlpi_name;
+        s->symbol->name = NULL;
+        find_symbol(info->dlpi_addr, dynamic, s);
+    }
+    return 1;
+}
+
+int upfront_symbol_of(uintptr_t address, upfront_symbol *out) {
+    search s = {address, 0, 0, out};
+    memset(out, 0, sizeof *out);
+    return dl_iterate_phdr(find_object, &s) != 0 && out->name != NULL;
+}
+
+static int find_base(struct dl_phdr_info *info, size_t size, void *context) {
+    search *s = (search *)context;
+    int i;
+    (void)size;
+    for (i = 0; info->dlpi_addr == s->address && i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        if (h->p_type == PT_LOAD && (h->p_flags & PF_X) != 0) {
+            s->from = info->dlpi_addr + h->p_vaddr;
+            s->end = s->from + h->p_memsz;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int upfront_code_of(uintptr_t base, uintptr_t *from, uintptr_t *end) {
+    search s = {base, 0, 0, NULL};
+    if (base == 0 || dl_iterate_phdr(find_base, &s) == 0)
+        return 0;
+    *from = s.from;
+    *end = s.end;
+    return 1;
+}

@@ -1,0 +1,53 @@
+/* caller.h - names the code that called malloc: the lines of Go above a call from Go, and the
+ * symbol of C.
+ *
+ * Algorithm  A thread in a call from Go has the runtime's g0 in a thread-local word. g0 leads to
+ *            the goroutine, which keeps its frame pointer for the time of the call; from there the
+ *            frames form a list. The table of functions that each Go program has for tracebacks
+ *            (pclntab) names function, file and line, also in a stripped program. A symbol of C is
+ *            in the dynamic symbol table of its object.
+ * Cost       upfront_go_frames: some ten loads, and two a frame. upfront_go_line: a binary search
+ *            among the program's functions. upfront_symbol_of: O(symbols of the object).
+ * Threads    Any, at any time: they only read, and take no lock except that of dl_iterate_phdr in
+ *            upfront_symbol_of. Nothing is allocated. */
+#ifndef UPFRONT_CALLER_H
+#define UPFRONT_CALLER_H
+
+#include <stdint.h>
+
+/* Finds the words of Go's runtime that the others read. `module` is the address of the runtime's
+ * last module, g the calling goroutine, pc the entry of the Go function `name` of `size` bytes,
+ * which makes this call. Returns 1 if the reading finds that call; else 0, and the functions below
+ * find no frame. Called once, before other threads call them. */
+int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *name, uint64_t size);
+
+/* Writes the return addresses of the Go frames above this thread's call from Go, the innermost
+ * first, and returns their number, at most `room`. 0: the thread isn't in a call from Go. The first
+ * frame is cgo's own function, such as _Cfunc_sqlite3_step. */
+uint64_t upfront_go_frames(uintptr_t *frames, uint64_t room);
+
+/* A line of Go's source. The texts are the program's own, and stay. */
+typedef struct upfront_go_place {
+    const char *function, *file;
+    int line;
+} upfront_go_place;
+
+/* Sets the place of the instruction at pc, or before a return address at pc + 1. Returns 0 if pc
+ * isn't in Go's code. */
+int upfront_go_line(uintptr_t pc, upfront_go_place *out);
+
+/* A symbol of C: its name, the file of its object ("" is the program), and the distance of an
+ * address from its start. */
+typedef struct upfront_symbol {
+    const char *name, *object;
+    uint64_t distance;
+} upfront_symbol;
+
+/* Sets the dynamic symbol around an address. Returns 0 if there is none. */
+int upfront_symbol_of(uintptr_t address, upfront_symbol *out);
+
+/* Sets the addresses [*from, *end) of the code of the object that is mapped at `base`. Returns 0 if
+ * there is none. */
+int upfront_code_of(uintptr_t base, uintptr_t *from, uintptr_t *end);
+
+#endif
