@@ -11,7 +11,8 @@
 //   - model runs random programs and compares them with a model of scopes and budget;
 //     model/schedules runs every schedule of a few operations on regions.
 //   - misuse and race are programs with a fault each, and controls without it.
-//   - c tests the core without Go; malloc runs programs in C over package arena/with/malloc.
+//   - c tests the core without Go; malloc runs programs in C over package arena/with/malloc, and
+//     full runs SQLite and tree-sitter in a heap that is full.
 //   - clients tests each module that puts another library into a budget.
 //   - sidecar is a fake of Agones' SDK server.
 //   - others runs programs that use libraries of other people, in a budget and on the Go heap.

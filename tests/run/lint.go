@@ -18,7 +18,7 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
 // tagsOf are build tags of modules. With libsqlite3, a module links Debian's SQLite instead of
 // compiling its own.
-var tagsOf = map[string]string{"arena/with/sqlite": "libsqlite3", "tests/group": "libsqlite3"}
+var tagsOf = map[string]string{"arena/with/sqlite": "libsqlite3", "tests/full": "libsqlite3", "tests/group": "libsqlite3"}
 
 // fleet is a module that compiles Kubernetes' scheduler and API server, which takes minutes. Only
 // make soak has a part for it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"os"
+	"os/exec"
 	"slices"
 
 	"github.com/upfront-mem/upfront/tests/step"
@@ -62,6 +63,7 @@ func checkParts(m matrix, t targets) []part {
 	return append(list,
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(check)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(check)},
+		part{"full", "SQLite and tree-sitter while C's malloc is full", full(check)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(check)},
 		part{"arm64", "the C core's tests for arm64 under an emulator; a saved game goes there and back", arm64(t, func(p *prover, x target) error {
 			if err := p.emulatedCore(x); err != nil {
@@ -87,6 +89,7 @@ func gateParts(t targets) []part {
 			[]string{"GOGC=1", "GODEBUG=gccheckmark=1,clobberfree=1"}, nil, []string{"./scope/...", "./budget/...", "./tests/model"})},
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(gate)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
+		part{"full", "SQLite and tree-sitter while C's malloc is full, in five builds", full(gate)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(gate)},
 		part{"group", "processes in memory cgroups, each with the sum of its plan and a constant", group(gate)},
 		part{"others", "other people's programs in a budget, and other caches: their tests, and short tables", others(gate)},
@@ -136,6 +139,17 @@ func readers(env []string) func(p *prover) error {
 func clients(env []string) func(p *prover) error {
 	return func(p *prover) error {
 		return p.do(goCommand("", "run", "./tests/clients", "-out", "build/clients.json").with(env...))
+	}
+}
+
+// full links Debian's SQLite where it is installed, and otherwise compiles SQLite, once.
+func full(env []string) func(p *prover) error {
+	return func(p *prover) error {
+		tags := "-tags="
+		if exec.Command("pkg-config", "--exists", "sqlite3").Run() == nil {
+			tags += tagsOf["tests/full"]
+		}
+		return p.goTest("tests/full", env, false, limit, vetted, tags, "./...")
 	}
 }
 

@@ -35,12 +35,13 @@ func soakParts(t targets) []part {
 		part{"targets", "the tests of every other target", func(p *prover) error { return p.emulateOthers(t) }},
 		part{"windows", "under Wine: all of Freedoom's maps, and the library's tests in checked builds", windows(t.windows(), wineSoak)},
 		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
-		part{"next", "format, vet, the heart's and upfront-vet's tests under the next release of Go", next},
+		part{"next", "format, vet, the heart's, a full C heap's and upfront-vet's tests under the next release of Go", next},
 		part{"fuzz", "each fuzz target for a minute", func(p *prover) error { return p.fuzz("1m", "") }},
 		part{"hostile", "decoders of foreign input, fuzzed for ten minutes each", func(p *prover) error {
 			return p.fuzz("10m", "Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read|Replay|Packets|Views|Client|Save|Record|Scores)")
 		}},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow: all tests, in three builds", soakClients},
+		part{"full", "SQLite and tree-sitter while C's malloc is full, 100 runs of each size", full([]string{"UPFRONT_STEP=soak"})},
 		part{"group", "processes of 1,000 plans in memory cgroups", group([]string{"UPFRONT_STEP=soak"})},
 		part{"others", "other people's programs in a budget, and other caches: their tests in full", others([]string{"UPFRONT_STEP=soak"})},
 		part{"fleet", "servers of plans, placed by Kubernetes' scheduler, and created in its API server", kubernetes},
@@ -115,6 +116,9 @@ func next(p *prover) error {
 	}
 	env := []string{nextGo, "UPFRONT_STEP=check"}
 	if err := p.goTest("", env, false, limit, "./arena", "./scope/...", "./budget/...", "./tests/conformance"); err != nil {
+		return err
+	}
+	if err := full(env)(p); err != nil {
 		return err
 	}
 	return p.goTest("budget/cmd", env, false, limit, "./upfront-vet/...")
