@@ -4,6 +4,9 @@ package arena_c
 // #cgo noescape upfront_asan_unpoison
 // #cgo nocallback upfront_asan_unpoison
 // static inline void upfront_asan_unpoison(void *p, uint64_t size) { UPFRONT_UNPOISON(p, size); }
+// #cgo noescape upfront_word_now
+// #cgo nocallback upfront_word_now
+// static inline uint64_t upfront_word_now(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
 import "C"
 
 import "unsafe"
@@ -16,6 +19,10 @@ const (
 	AlignMax  = C.UPFRONT_ALIGN_MAX  // the largest alignment
 	LineSize  = C.UPFRONT_LINE
 )
+
+// Now returns a word of a header while other threads may change it. It is read in C, where the race
+// detector doesn't look.
+func Now(word *uint64) uint64 { return uint64(C.upfront_word_now((*C.uint64_t)(word))) }
 
 // Code is the result of a call that may be refused: OK, a full above zero, or a caller's bug below
 // zero.

@@ -40,7 +40,8 @@ type Budget struct {
 	leases    *leases // of the scratch arenas
 	left      *leftOpen
 	restoreGo func()
-	cHeap     bool   // C's malloc is this budget's
+	cHeap     bool // C's malloc is this budget's
+	heaps     heapLooks
 	cycles    uint64 // collections until the end of Open
 	published published
 	resident  atomic.Uint64 // bytes present when last measured

@@ -64,6 +64,7 @@ func (b *Budget) release(l *load) error {
 		errs = append(errs, kept.err(wrong, "; call Release on each acquired slot"))
 	}
 	b.closed.Store(true)
+	b.heaps.end()
 	b.unseal()
 	for _, st := range b.stacks {
 		st.Drop()

@@ -100,7 +100,7 @@ func (p Plan) tableBytes() (tables, sites uint64) {
 		l := part.own.or(usual)
 		st := scope.Stack{Owned: l.Owned, Names: l.Labels}
 		if i < len(p.Regions) && p.Regions[i].Warn != 0 {
-			st.WarnAt(int(p.Regions[i].Warn), nil)
+			st.WarnAt(int(p.Regions[i].Warn), nil, nil)
 		}
 		each, more := st.TableBytes(uint64(l.Scopes))
 		tables, sites = tables+part.count*each, sites+part.count*more

@@ -1,8 +1,12 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -11,8 +15,9 @@ import (
 // [CHeapPlan.Warn]). It holds no memory of the arena, so it may be kept.
 //
 // The use of a region counts its temporaries ([scope.Scope.Temp]), and the values of a
-// [scope.Builder] once it is done. A region or slot warns when its use reaches the share, and again
-// only after its use has fallen below the share by a tenth: with 80 %, below 72 %.
+// [scope.Builder] once it is done. Of a heap or buddy of package arena, such as SQLite's, it counts
+// the blocks in use. A region or slot warns when its use reaches the share, and again only after
+// its use has fallen below the share by a tenth: with 80 %, below 72 %.
 //
 // Allocations don't look at the share. The region's use is compared before a scope of the region
 // opens or closes, before temporaries open, when a constructor has failed, and when a load ends.
@@ -21,9 +26,14 @@ import (
 // scope that C opens and closes in between counts if the region was never so full since it was
 // emptied; Used is then the highest use, and Labels are those of the comparison.
 //
-// C's heap is compared in NextFrame, also of a plan without a frame, and when a load ends. A use
-// that rose and fell in between counts if it is the highest since Open, and may then include up to
-// 1 MiB of freed blocks. Its Size is without the reserve, and it has no Labels.
+// While a loaded region has a heap, a goroutine compares its use 20 times a second, and calls OnWarn
+// itself. A use that rose and fell in between counts if the heap was never so full. Labels has the
+// labels of the end of the load, then the scopes, and a heap counts there as a whole.
+//
+// C's heap is compared by each call of malloc or free that takes the heap's lock. Freed blocks that
+// it keeps for the next request don't count. Its Size is without reserve and runtime, and it has no
+// Labels. OnWarn follows within 100 ms, on a goroutine of package malloc, and once more at most
+// after Close.
 type Warning struct {
 	Arena string // as in reports: "level", "room 3", "c_heap"
 	Key   string // of the size in the plan: "regions[2].size"
@@ -54,7 +64,7 @@ func (w Warning) String() string {
 func (b *Budget) watchUse() {
 	for _, r := range b.regions {
 		if share := b.plan.Regions[r.level].Warn; share != 0 {
-			r.stack.WarnAt(int(share), b.crossed)
+			r.stack.WarnAt(int(share), b.crossed, func(*scope.Stack) { b.heaps.add(b, r) })
 		}
 	}
 }
@@ -69,4 +79,103 @@ func (b *Budget) warn(w Warning) {
 	if b.plan.OnWarn != nil {
 		b.plan.OnWarn(w)
 	}
+}
+
+// heapLooks compares the use of regions that warn and have heaps, which changes without a scope.
+type heapLooks struct {
+	mu      sync.Mutex
+	regions []*region     // with heaps
+	closed  chan struct{} // closed by Close
+	runs    bool
+}
+
+// add adds a region in which a heap was made. Any goroutine may call it.
+func (w *heapLooks) add(b *Budget, r *region) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Contains(w.regions, r) {
+		w.regions = append(w.regions, r)
+	}
+	if !w.runs {
+		w.runs, w.closed = true, make(chan struct{})
+		go w.run(b, w.closed)
+	}
+}
+
+// end ends the watch, for Close.
+func (w *heapLooks) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.runs {
+		close(w.closed)
+		w.runs = false
+	}
+}
+
+// run compares until there are no heaps, or Close.
+func (w *heapLooks) run(b *Budget, closed chan struct{}) {
+	const pause = 50 * time.Millisecond
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-closed:
+			return
+		case <-tick.C:
+		}
+		for _, r := range w.list() {
+			if warning, crossed := b.lookAtHeaps(r); crossed {
+				b.warn(warning)
+			}
+		}
+		if w.isOver(closed) {
+			return
+		}
+	}
+}
+
+func (w *heapLooks) list() []*region {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.regions)
+}
+
+// isOver removes the regions without heaps, and reports whether none is left.
+func (w *heapLooks) isOver(closed chan struct{}) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed != closed || !w.runs {
+		return true
+	}
+	w.regions = slices.DeleteFunc(w.regions, func(r *region) bool { return !r.stack.HasHeaps() })
+	w.runs = len(w.regions) != 0
+	return !w.runs
+}
+
+// lookAtHeaps compares the use of a loaded region that no load touches.
+func (b *Budget) lookAtHeaps(r *region) (w Warning, crossed bool) {
+	b.mu.Lock() // no load begins meanwhile
+	defer b.mu.Unlock()
+	if b.closed.Load() || r.busy != nil || r.phase() != loaded {
+		return w, false
+	}
+	b.published.loads.Lock()
+	defer b.published.loads.Unlock()
+	f := &b.published.regions[r.index]
+	c, crossed := r.stack.LookAside(f.Used)
+	if !crossed {
+		return w, false
+	}
+	f.Warnings, f.LastWarning = r.stack.Warnings()
+	f.gauge.mark(MarkWarn)
+	w = Warning{Arena: r.name, Key: r.stack.Key, Used: c.Used, Size: c.Size, Share: Percent(c.Share)}
+	holders := w.Labels[:0]
+	for _, list := range [][]scope.Usage{f.Labels, f.Scopes} { // the bytes of a scope include its labels'
+		for _, u := range slices.SortedStableFunc(slices.Values(list), func(a, b scope.Usage) int { return cmp.Compare(b.Bytes, a.Bytes) }) {
+			if len(holders) < len(w.Labels) && u.Bytes != 0 {
+				holders = append(holders, scope.Usage{Name: u.Name, Bytes: u.Bytes})
+			}
+		}
+	}
+	return w, true
 }

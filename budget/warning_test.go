@@ -5,10 +5,13 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
@@ -425,4 +428,68 @@ func TestNoWarningsWithoutAShare(t *testing.T) {
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(9900) })
 	assert.Zero(t, regionReport(b, "level").Warnings)
 	assert.False(t, errors.Is(b.Close(), budget.ErrFull))
+}
+
+// crossAndFall fills and empties h until a warning comes. The use of a moment may pass unseen.
+func crossAndFall(t *testing.T, h arena.Reallocator, warnings chan budget.Warning) (w budget.Warning) {
+	t.Helper()
+	for range 1000 {
+		var blocks []unsafe.Pointer
+		for range 34 {
+			blocks = append(blocks, h.Alloc(3100, 16))
+		}
+		select {
+		case w = <-warnings:
+		case <-time.After(200 * time.Millisecond):
+		}
+		for _, p := range blocks {
+			require.NoError(t, h.Free(p))
+		}
+		time.Sleep(100 * time.Millisecond)
+		if w.Used != 0 {
+			return w
+		}
+	}
+	require.Fail(t, "no warning")
+	return w
+}
+
+// TestHeapsWarn: of a heap in a region the blocks in use count. A region warns of them without a
+// scope or a load, and again after they fell.
+func TestHeapsWarn(t *testing.T) {
+	for _, kind := range []string{"heap", "shared", "buddy"} {
+		t.Run(kind, func(t *testing.T) {
+			warnings := make(chan budget.Warning, 8)
+			const size = 128 * budget.KiB
+			b := open(t, budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: size, Warn: 75}},
+				OnWarn: func(w budget.Warning) { warnings <- w }})
+			var h arena.Reallocator
+			_, err := load(b, "level", func(s scope.Scope) error {
+				return scope.Label(s, "blocks", func() (err error) {
+					block := s.BytesUnzeroed(112*budget.KiB, 64)
+					if kind == "buddy" {
+						h, err = arena.NewBuddy(block, 64)
+						return err
+					}
+					heap, err := arena.NewHeap(block, 0)
+					if h = heap; err == nil && kind == "shared" {
+						h, err = heap.Shared()
+					}
+					return err
+				})
+			})
+			require.NoError(t, err)
+			assert.Empty(t, warnings, "a heap isn't in use as a whole")
+			for round := range 2 {
+				got := crossAndFall(t, h, warnings)
+				assert.Greater(t, got.Used, uint64(size*3/4))
+				assert.Equal(t, budget.Warning{Arena: "level", Key: "regions[0].size", Used: got.Used, Size: size, Share: 75, Labels: got.Labels}, got)
+				assert.Equal(t, "blocks", got.Labels[0].Name)
+				assert.Equal(t, round+1, b.Published().Arena("level").Warnings)
+			}
+			require.NoError(t, b.Region("level").Rewind(t.Context()))
+			require.NoError(t, b.Close())
+			assert.Empty(t, warnings)
+		})
+	}
 }

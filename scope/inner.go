@@ -142,15 +142,21 @@ func (st *Stack) appendRooms(list []Inner) []Inner {
 	defer r.mu.Unlock()
 	for i := range r.list {
 		room := &r.list[i]
-		block := arena_c.Position(unsafe.Add(unsafe.Pointer(st.h), room.Offset))
-		if room.shape == 0 || shapeOf(room.Kind, block) != room.shape {
-			continue // C made it, or its header was overwritten
+		header, ok := st.header(room)
+		if !ok {
+			continue
 		}
-		counts := countsOf(room.Kind, block)
+		counts := countsOf(room.Kind, header)
 		counts.site = room.Site
 		list = append(list, st.inner(counts, room.Offset))
 	}
 	return list
+}
+
+// header returns the header of a room's arena, unless C made it or the header was overwritten.
+func (st *Stack) header(room *Room) (header unsafe.Pointer, ok bool) {
+	header = arena_c.Position(unsafe.Add(unsafe.Pointer(st.h), room.Offset))
+	return header, room.shape != 0 && shapeOf(room.Kind, header) == room.shape
 }
 
 // TellInner fills in Made of each arena in list. Cost: in checked builds a Go allocation for each

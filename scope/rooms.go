@@ -166,6 +166,9 @@ func (o *roomOwner) Made(b arena_c.RoomBlock) {
 	room := Room{Kind: b.Kind, Offset: st.h.Offset(b.Block), Size: b.Size, Of: b.Of, Check: b.Check,
 		shape: shapeOf(b.Kind, b.Block)}
 	room.Site.Note()
+	if w := st.warn; w != nil && (b.Kind == arena_c.RoomHeap || b.Kind == arena_c.RoomBuddy) {
+		defer w.heap(st) // without the lock
+	}
 	r := &st.rooms
 	r.mu.Lock()
 	defer r.mu.Unlock()

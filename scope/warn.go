@@ -1,5 +1,11 @@
 package scope
 
+import (
+	"sync"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
+
 // Warner compares the use of some memory with a share of its size. It reports a crossing once, and
 // the next one only after the use has fallen below the share by a tenth: with a share of 80 %,
 // below 72 %. The zero Warner reports none. One goroutine at a time uses a Warner.
@@ -37,29 +43,47 @@ type Crossing struct {
 // warning is the part of the ledger that warns: its comparison, and the crossing that has to be
 // reported.
 type warning struct {
+	mu sync.Mutex // guards the comparison, count and last: LookAside runs on any goroutine
 	Warner
-	count    int // of crossings
-	last     uint64
+	count int // of crossings
+	last  uint64
+
+	heaps    bool // the arena has had a heap
 	due      bool // the crossing isn't reported so far
 	crossing Crossing
 	tell     func(*Stack, Crossing)
+	heap     func(*Stack)
+}
+
+// compare compares a use with the share, and counts a crossing.
+func (w *warning) compare(used, peak, size uint64) (bytes uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if bytes = w.Crossed(used, peak, size); bytes != 0 {
+		w.count, w.last = w.count+1, bytes
+	}
+	return bytes
 }
 
 // WarnAt calls tell each time that the use of the arena, temporaries included, reaches a share of
 // its size in percent (see [Warner]). It is for the owner of a region, whose scopes are counted by
 // name: CountScopes was called.
 //
+// Of a Heap or Buddy of package arena only the blocks in use count. Their use changes at any time,
+// without a look of the ledger, so WarnAt calls heap when one was made, on the goroutine that made
+// it. From then on the owner calls LookAside now and then.
+//
 // The ledger compares whenever it looks: before a scope opens or closes, before temporaries open,
 // when a constructor has failed, and when the figures are read. Between two looks the arena only
 // grows, so no crossing is missed; except that a scope that C opens and closes between two looks
-// counts only if the arena was never so full since it was emptied.
+// counts only if the arena was never so full since it was emptied, and has had no heap.
 //
 // The goroutine that uses the arena calls tell, outside all changes of the arena: before a scope or
 // temporaries open, after a Close, a Do or a constructor that failed, and in TellWarning. So a
 // panic of tell passes through the call and leaves the arena consistent. A crossing that isn't
 // reported so far includes later ones.
-func (st *Stack) WarnAt(share int, tell func(*Stack, Crossing)) {
-	st.warn = &warning{Warner: Warner{Share: share}, tell: tell}
+func (st *Stack) WarnAt(share int, tell func(*Stack, Crossing), heap func(*Stack)) {
+	st.warn = &warning{Warner: Warner{Share: share}, tell: tell, heap: heap}
 }
 
 // lookAtUse compares the arena's use with its share.
@@ -68,13 +92,73 @@ func (st *Stack) lookAtUse() {
 	if w == nil {
 		return
 	}
-	bytes := w.Crossed(st.row.Used(), st.row.Peak(), st.row.Size())
+	used, peak := st.row.Used(), st.row.Peak()
+	free, risen, heaps := st.inHeaps()
+	if w.heaps = w.heaps || heaps; w.heaps { // the arena's peak has all of each heap
+		used -= min(used, free)
+		peak = used + risen
+	}
+	bytes := w.compare(used, peak, st.row.Size())
 	if bytes == 0 || w.due {
 		return
 	}
-	w.count, w.last, w.due = w.count+1, bytes, true
+	w.due = true
 	w.crossing = Crossing{Used: bytes, Size: st.row.Size(), Share: w.Share}
 	st.holders(&w.crossing.Top)
+}
+
+// inHeaps returns the free bytes of the arena's heaps and buddies, and how much higher their use has
+// been. It returns false if there are none. Any goroutine may call it.
+func (st *Stack) inHeaps() (free, risen uint64, ok bool) {
+	r := &st.rooms
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.list {
+		if in := st.use(&r.list[i]); in.Size != 0 {
+			free, risen, ok = free+in.Size-in.Used, risen+in.Peak-in.Used, true
+		}
+	}
+	return free, risen, ok
+}
+
+// use returns the size, use and peak of a heap or buddy, else the zero Inner. Its words are read in
+// C, because C's threads change them. pre: the lock of the rooms is held.
+func (st *Stack) use(room *Room) (in Inner) {
+	header, ok := st.header(room)
+	if !ok {
+		return in
+	}
+	switch room.Kind {
+	case arena_c.RoomHeap:
+		x := (*arena_c.Heap)(header)
+		in = Inner{Size: x.End - x.First, Used: arena_c.Now(&x.Used), Peak: max(arena_c.Now(&x.Phase), arena_c.Now(&x.Past))}
+	case arena_c.RoomBuddy:
+		x := (*arena_c.Buddy)(header)
+		in = Inner{Size: x.End - x.First, Used: arena_c.Now(&x.Used), Peak: arena_c.Now(&x.Peak)}
+	}
+	in.Used = min(in.Used, in.Size)
+	in.Peak = max(in.Peak, in.Used)
+	return in
+}
+
+// HasHeaps reports whether the arena has heaps or buddies. Any goroutine may call it.
+func (st *Stack) HasHeaps() bool {
+	_, _, ok := st.inHeaps()
+	return ok
+}
+
+// LookAside compares the use with the share like the ledger, and returns a new crossing without its
+// holders. used is the arena's use, which must stay the same but for its heaps. Any goroutine may
+// call it while the arena isn't emptied.
+func (st *Stack) LookAside(used uint64) (c Crossing, crossed bool) {
+	free, risen, heaps := st.inHeaps()
+	if !heaps {
+		return c, false
+	}
+	w := st.warn
+	used -= min(used, free)
+	bytes := w.compare(used, used+risen, st.row.Size())
+	return Crossing{Used: bytes, Size: st.row.Size(), Share: w.Share}, bytes != 0
 }
 
 // TellWarning reports the crossing that isn't reported so far, if there is one. The owner calls it
@@ -89,8 +173,11 @@ func (st *Stack) TellWarning() {
 // Warnings returns the number of crossings since the arena was made, and the bytes that were in use
 // at the last one.
 func (st *Stack) Warnings() (count int, last uint64) {
-	if st.warn == nil {
+	w := st.warn
+	if w == nil {
 		return 0, 0
 	}
-	return st.warn.count, st.warn.last
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.count, w.last
 }

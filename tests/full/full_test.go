@@ -117,25 +117,6 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// library compiles the library that is loaded late.
-func library(t *testing.T) (path string) {
-	t.Helper()
-	if _, err := exec.LookPath("cc"); err != nil {
-		step.Lacks(t, "cc", "gcc")
-	}
-	path = filepath.Join(t.TempDir(), "late.so")
-	out, err := exec.Command("cc", "-std=c11", "-shared", "-fPIC", "testdata/late.c", "-o", path).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return path
-}
-
-// TestLate: a thread gets its copy of a library's thread-local data while C's malloc is full.
-func TestLate(t *testing.T) {
-	t.Parallel()
-	step.Needs(t, step.Check)
-	lives(t, os.Args[0], "-size 8MiB late "+library(t), `late\.go`, "alive")
-}
-
 // tags returns the build tags of this test.
 func tags(t *testing.T) string {
 	t.Helper()
@@ -154,7 +135,6 @@ func tags(t *testing.T) string {
 func TestBuilds(t *testing.T) {
 	t.Parallel()
 	step.Needs(t, step.Gate)
-	late := library(t)
 	for name, flags := range map[string][]string{
 		"dynamic":  nil,
 		"pie":      {"-buildmode=pie"},
@@ -171,9 +151,6 @@ func TestBuilds(t *testing.T) {
 				for range step.Pick(1, 1, 20) {
 					lives(t, path, fmt.Sprintf("-size %dMiB -reserve %dMiB daemon", s[0], s[1]), `sqlite3\.go`, served)
 				}
-			}
-			if name != "static" { // a static program loads no library
-				lives(t, path, "-size 8MiB late "+late, `late\.go`, "alive")
 			}
 		})
 	}

@@ -6,7 +6,6 @@
 //
 //	daemon [leak]  sessions with SQLite; the process lives
 //	trees [go]     trees of tree-sitter, which ends the process
-//	late FILE      thread-local data of a library that is loaded late; the process lives
 //
 // Each program ends after a number of operations. A process that lives prints a last line that
 // starts with "alive".
@@ -28,7 +27,6 @@ import (
 var programs = map[string]func(args []string, out io.Writer) error{
 	"daemon": daemon,
 	"trees":  trees,
-	"late":   late,
 }
 
 func main() {
