@@ -26,9 +26,9 @@ import (
 // scope that C opens and closes in between counts if the region was never so full since it was
 // emptied; Used is then the highest use, and Labels are those of the comparison.
 //
-// While a loaded region has a heap, a goroutine compares its use 20 times a second, and calls OnWarn
-// itself. A use that rose and fell in between counts if the heap was never so full. Labels has the
-// labels of the end of the load, then the scopes, and a heap counts there as a whole.
+// While a loaded region has a heap, a goroutine compares its use 20 times a second, and calls
+// OnWarn itself. A use that rose and fell in between counts if the heap was never so full. Labels
+// has the labels of the end of the load, then the scopes, and a heap counts there as a whole.
 //
 // C's heap is compared by each call of malloc or free that takes the heap's lock. Freed blocks that
 // it keeps for the next request don't count. Its Size is without reserve and runtime, and it has no
@@ -170,7 +170,8 @@ func (b *Budget) lookAtHeaps(r *region) (w Warning, crossed bool) {
 	f.gauge.mark(MarkWarn)
 	w = Warning{Arena: r.name, Key: r.stack.Key, Used: c.Used, Size: c.Size, Share: Percent(c.Share)}
 	holders := w.Labels[:0]
-	for _, list := range [][]scope.Usage{f.Labels, f.Scopes} { // the bytes of a scope include its labels'
+	// a scope's bytes include those of its labels
+	for _, list := range [][]scope.Usage{f.Labels, f.Scopes} {
 		for _, u := range slices.SortedStableFunc(slices.Values(list), func(a, b scope.Usage) int { return cmp.Compare(b.Bytes, a.Bytes) }) {
 			if len(holders) < len(w.Labels) && u.Bytes != 0 {
 				holders = append(holders, scope.Usage{Name: u.Name, Bytes: u.Bytes})

@@ -107,8 +107,8 @@ func (st *Stack) lookAtUse() {
 	st.holders(&w.crossing.Top)
 }
 
-// inHeaps returns the free bytes of the arena's heaps and buddies, and how much higher their use has
-// been. It returns false if there are none. Any goroutine may call it.
+// inHeaps returns the free bytes of the arena's heaps and buddies, and how much higher their use
+// has been. It returns false if there are none. Any goroutine may call it.
 func (st *Stack) inHeaps() (free, risen uint64, ok bool) {
 	r := &st.rooms
 	r.mu.Lock()
