@@ -75,7 +75,7 @@ func (h *harness) countInstructions(rows []target) (counts figures, err error) {
 		err = nil
 		for _, work := range uncounted(rows, counts) {
 			if p, ok := findPart(work); ok {
-				program, failed := h.heapsProgram()
+				program, failed := p.program(h)
 				if failed != nil {
 					return counts, failed
 				}

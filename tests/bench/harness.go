@@ -45,6 +45,7 @@ type part struct {
 	name    string
 	measure func(*harness) ([]series, error)
 	heaps   []string // arguments of the C program, for callgrind
+	program func(*harness) (string, error)
 }
 
 // missing is the name of a tool or library that isn't installed.

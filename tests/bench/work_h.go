@@ -25,7 +25,7 @@ var workH = work{
 		"without its assertions. A flush has 100,000 live blocks of 16 to 256 bytes. Memory is " +
 		"the smallest block that never refuses one of 210,000 requests, with 10,000 live blocks of " +
 		"16 to 4096 bytes: with parked blocks flushed when a request needs them, and " +
-		"never flushed. The stress is a million operations of threads that free each other's blocks, in a " +
+		"never flushed. A front of C's malloc serves a block of 64 bytes again and again. The stress is a million operations of threads that free each other's blocks, in a " +
 		"process of each malloc: libupfront-malloc.so and the others are preloaded. SQLite and Lua are those " +
 		"of tests/c/clients, with a lock around each call of SQLite's; their rows are the processor's time.",
 	columns: []string{library, noFronts, theBuddy, tlsf, glibc, jemalloc, mimalloc},
@@ -38,6 +38,7 @@ var workH = work{
 		inHeaps("H 16-4096 bytes, 100k live", "pair", "pairs", "100000", "4096"),
 		inHeaps("H 32 bytes, 1600 at once", "pair", "one-size"),
 		inHeaps("H numbers", "number", "numbers"),
+		inFront("H C's malloc, a front"),
 		inHeaps("H flush", "ns a parked block", "flush"),
 		inHeaps("H memory", timesAsked, "memory"),
 		inHeaps("H unflushed memory", timesAsked, "unflushed"),
@@ -67,12 +68,33 @@ func (h *harness) heaps(args ...string) ([][]string, error) {
 }
 
 func inHeaps(name, unit string, args ...string) part {
-	return part{name: name, heaps: args, measure: func(h *harness) ([]series, error) {
+	return part{name: name, heaps: args, program: (*harness).heapsProgram, measure: func(h *harness) ([]series, error) {
 		lines, err := h.heaps(slices.Concat(args, h.only)...)
 		if err != nil {
 			return nil, err
 		}
 		return whoTook(name, unit, lines)
+	}}
+}
+
+// frontProgram builds a program whose malloc is that of arena/with/malloc.
+func (h *harness) frontProgram() (string, error) {
+	const folder = "../../arena/with/malloc/"
+	return h.programs.compile("front", "heaps/front.c", folder+"process.c", folder+"caller.c", "-ldl", "-pthread")
+}
+
+// inFront measures a malloc and a free that a front of C's malloc serves.
+func inFront(name string) part {
+	return part{name: name, heaps: []string{"front"}, program: (*harness).frontProgram, measure: func(h *harness) ([]series, error) {
+		program, err := h.frontProgram()
+		if err != nil {
+			return nil, err
+		}
+		lines, err := fields(program, strconv.Itoa(h.rounds))
+		if err != nil {
+			return nil, err
+		}
+		return whoTook(name, "pair", lines)
 	}}
 }
 
