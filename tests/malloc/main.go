@@ -68,6 +68,11 @@ var programs = map[string]func(a args, out io.Writer) (int, error){
 		}
 		return int(C.work_fork(C.int(a.number(0)))), nil
 	},
+	"closed": func(a args, _ io.Writer) (int, error) {
+		name := C.CString(a[0])
+		defer C.free(unsafe.Pointer(name))
+		return int(C.work_closed(name)), nil
+	},
 	"late": func(a args, _ io.Writer) (int, error) {
 		name := C.CString(a[0])
 		defer C.free(unsafe.Pointer(name))
@@ -158,13 +163,18 @@ func split(_ args, out io.Writer) (int, error) {
 func looks(_ args, out io.Writer) (int, error) {
 	line := C.work_spread(1000, 10_000)
 	var after [6]uint64
+	goesOn := false
 	for i := range after {
-		look()
+		goesOn = look()
 		after[i] = malloc.ReadStats().Trimmed
 		if i == 3 {
 			line += C.work_spread(1000, 10_000)
 		}
 	}
+	for range 3 { // Go's threads may free some since
+		goesOn = goesOn && look()
+	}
+	fmt.Fprintln(out, "goes on", goesOn)
 	fmt.Fprintln(out, "looks", after)
 	return int(line), nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -181,6 +182,8 @@ func TestFull(t *testing.T) {
 	assert.Regexp(t, `full \(2 refusals\): a request of 3000 bytes, and \d+ of 4128768 bytes of c_heap are used; set`, out)
 	assert.Equal(t, n[0], n[2], out)
 	assert.Contains(t, out, "of the function\n")
+	assert.Equal(t, uint64(4), numbers(t, out, "size")[3], "fulls: %s", out)
+	assert.Equal(t, 3, strings.Count(out, "upfront:"), "the first, the second and the fourth: %s", out)
 
 	out = ends(t, "fill 5000")
 	assert.Equal(t, 1, strings.Count(out, "upfront: C's malloc is full: a request of 5000 bytes"), out)
@@ -232,6 +235,18 @@ func TestRuntimeIsFull(t *testing.T) {
 	assert.Error(t, err)
 	assert.Regexp(t, `(?s)upfront: C's malloc is full: a request of \d+ bytes, and \d+ of 4096 bytes of c_heap.runtime, the part for Go's runtime, are used; `+
 		`set c_heap.runtime to 8KiB; the caller is .*(runtime/cgo: |SIGABRT)`, out)
+}
+
+// TestClosed: a full heap writes nothing into a file that took the place of standard error.
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	needsMalloc(t)
+	file := filepath.Join(t.TempDir(), "file")
+	out := ends(t, "-size 4MiB closed "+file)
+	assert.Greater(t, numbers(t, out, "size")[3], uint64(10), "fulls: %s", out)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Empty(t, string(text))
 }
 
 // TestLines: C reads the names and lines of Go's functions as package runtime does.
@@ -347,7 +362,9 @@ func TestTrimFlushes(t *testing.T) {
 func TestTrimWaits(t *testing.T) {
 	t.Parallel()
 	needsMalloc(t)
-	n := numbers(t, ends(t, "-size 64MiB looks"), "looks")
+	out := ends(t, "-size 64MiB looks")
+	assert.Contains(t, out, "goes on false\n")
+	n := numbers(t, out, "looks")
 	if arena_c.Checked {
 		assert.Equal(t, make([]uint64, 6), n)
 		return

@@ -22,6 +22,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena/with/malloc"
@@ -89,9 +90,10 @@ func warn(_ args, out io.Writer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if C.work_spread(1000, 500) != 0 || C.work_spread(200, 5000) != 0 {
-		return 1, nil
+	if line := C.work_park(256, 1000) + C.work_spread(950, 2000); line != 0 {
+		return int(line), nil
 	}
+	time.Sleep(200 * time.Millisecond) // for a warning that is wrong
 	fmt.Fprintln(out, "below", len(warnings))
 	for range 2 {
 		kept := C.work_take_all()

@@ -11,7 +11,7 @@ func fullCaller() uintptr { return 0 }
 
 func parked() uint64 { return 0 }
 
-func look() {}
+func look() bool { return false }
 
 func heap() (base uintptr, size uint64) { return 0, 0 }
 

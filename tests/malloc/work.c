@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <netdb.h>
 #include <pthread.h>
@@ -461,6 +462,25 @@ int work_libc(void) {
         freeaddrinfo(list);
     WANT(asprintf(&text, "%d", 4711) == 4);
     free(text);
+    return 0;
+}
+
+int work_closed(const char *file) {
+    int standard = dup(2), other = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    WANT(standard >= 0 && other >= 0 && dup2(other, 2) == 2);
+    work_free_all(work_take_all());
+    WANT(dup2(standard, 2) == 2);
+    return 0;
+}
+
+int work_park(uint64_t blocks, uint64_t size) {
+    void *all[256];
+    uint64_t i;
+    WANT(blocks <= 256);
+    for (i = 0; i < blocks; i++)
+        WANT((all[i] = malloc(size)) != NULL);
+    for (i = 0; i < blocks; i++)
+        free(all[i]);
     return 0;
 }
 

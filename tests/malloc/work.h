@@ -18,6 +18,12 @@ int work_edges(void);
 /* Forks `children` processes while other threads are in malloc; each child allocates. */
 int work_fork(int children);
 
+/* Fills the heap while descriptor 2 is another file, which the program has opened. */
+int work_closed(const char *file);
+
+/* Allocates and frees blocks that fronts keep. */
+int work_park(uint64_t blocks, uint64_t size);
+
 /* Loads the library late.c, which has thread-local data, in a running thread, fills the heap, and
  * has the thread touch the data for the first time. */
 int work_late(const char *library);

@@ -1,7 +1,6 @@
 /* The programs of work.h without Go: main NAME [NUMBER ...]. */
 #include "../work.c"
 
-#include <fcntl.h>
 #include <sched.h>
 
 static uint64_t number(char **argv, int i) { return argv[i] == NULL ? 0 : strtoull(argv[i], NULL, 10); }
@@ -86,12 +85,7 @@ int main(int argc, char **argv) {
         fault = alone();
     else if (strcmp(name, "names") == 0)
         fault = other_names();
-    else if (argc > 2 && strcmp(name, "closed") == 0) { /* descriptor 2 is a file of the program's now */
-        fflush(NULL);
-        dup2(open(argv[2], O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-        work_free_all(work_take_all());
-        fault = 0;
-    } else if (argc > 2 && strcmp(name, "fill") == 0) {
+    else if (argc > 2 && strcmp(name, "fill") == 0) {
         fault = work_fill(number(argv, 2), &blocks);
         printf("%llu blocks\n", (unsigned long long)blocks);
         if (argc > 3 && malloc(number(argv, 3)) == NULL)
