@@ -20,7 +20,7 @@ func parsed(t testing.TB, file string) string {
 	t.Helper()
 	step.Needs(t, step.Check)
 	if _, err := exec.LookPath("go"); err != nil {
-		step.Lacks(t, "go", "golang-go")
+		step.Lacks(t, "go", "")
 	}
 	out, err := exec.Command("go", "tool", "trace", "-d=parsed", file).CombinedOutput()
 	require.NoError(t, err, string(out))

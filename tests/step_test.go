@@ -59,6 +59,9 @@ func TestLacks(t *testing.T) {
 	assert.Equal(t, "skip: "+step.Unproven+"strace is missing; Debian's package strace brings it", told.end)
 	t.Setenv("REQUIRE_ALL", "1")
 	told = said{}
+	step.Lacks(&told, "strace", "strace")
+	assert.Equal(t, "fatal: REQUIRE_ALL is set, and strace is missing; Debian's package strace brings it, and make deps installs it", told.end)
+	told = said{}
 	step.Lacks(&told, "a second processor", "")
 	assert.Equal(t, "fatal: REQUIRE_ALL is set, and a second processor is missing", told.end)
 }

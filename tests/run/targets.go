@@ -179,7 +179,7 @@ func (t target) lacks() string {
 // packages returns the Debian packages that all commands need, besides Go, gcc and make.
 func (t targets) packages() (list []string) {
 	list = slices.Clone(debian)
-	for _, name := range []string{"npm", "python3"} {
+	for _, name := range []string{"git", "npm", "python3"} {
 		if !have(name) { // Debian's npm alone brings hundreds of packages
 			list = append(list, name)
 		}

@@ -3,6 +3,7 @@
 //
 //	step.Needs(t, step.Check)           // skips t in make test
 //	rounds := step.Pick(50, 400, 10000) // in make test, in check and gate, in soak
+//	step.Machine(t, step.Files(256))    // skips t under a limit of 64 open files
 //
 // The make targets set the step in the environment variable UPFRONT_STEP. Without it, a test runs
 // as in make test: it starts no compiler and no emulator, and takes at most 5 s of CPU.
@@ -97,15 +98,22 @@ const Unproven = "not proven here: "
 
 // Lacks skips t because the machine lacks a tool, and names the Debian package that brings it:
 // Lacks(t, "qemu-aarch64-static", "qemu-user-static"). If REQUIRE_ALL is set, Lacks fails t
-// instead. debian is "" if no package brings the tool.
+// instead. debian is "" if no package brings the tool; make deps installs all others.
 func Lacks(t T, tool, debian string) {
 	t.Helper()
 	text := tool + " is missing"
-	if debian != "" {
-		text += "; Debian's package " + debian + " brings it"
+	if debian == "" {
+		unproven(t, text, "")
+	} else {
+		unproven(t, text+"; Debian's package "+debian+" brings it", ", and make deps installs it")
 	}
+}
+
+// unproven skips t, or fails it if REQUIRE_ALL is set. help follows the text then.
+func unproven(t T, text, help string) {
+	t.Helper()
 	if os.Getenv("REQUIRE_ALL") != "" {
-		t.Fatal("REQUIRE_ALL is set, and " + text)
+		t.Fatal("REQUIRE_ALL is set, and " + text + help)
 	}
 	t.Skip(Unproven + text)
 }
