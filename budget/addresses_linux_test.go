@@ -45,6 +45,7 @@ func TestOpenUnderALimitOfAddresses(t *testing.T) {
 		underALimit(t, part)
 		return
 	}
+	step.Machine(t, step.Addresses(16*budget.GiB)) // or Open reports RLIMIT_AS
 	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("an emulator that does not start programs: ", err)
 	}

@@ -162,6 +162,7 @@ func TestReportSaysWhatThePagesCost(t *testing.T) {
 		t.Skip("with -race the pages are the Go heap's, which says nothing of them: run it without, " +
 			"go test -run WhatThePagesCost ./budget")
 	}
+	step.Machine(t, step.PlentyOfAddresses()) // else a range has exactly the plan's size
 	plan := paged()
 	b := open(t, demanding(plan, "prefault", budget.Required))
 	r := b.Report()

@@ -13,6 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 func guardsOf(t *testing.T, b *budget.Budget) (guards []budget.Range) {
@@ -250,6 +251,7 @@ func TestGuardsBeyondTheSystem(t *testing.T) {
 	case most > 70_000:
 		t.Skipf("this system has %d mappings for a process: enough for this plan", most)
 	}
+	step.Machine(t, step.Addresses(8*budget.GiB))
 	plan := budget.Plan{Name: "many", Limits: budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1},
 		Pages: budget.Pages{Prefault: budget.Off, Guards: budget.Required}}
 	for i := range 9 {

@@ -11,6 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // limited is a plan whose slots have all limits but one of their own.
@@ -156,6 +157,7 @@ func TestRegionLimitsStay(t *testing.T) {
 // The limits that Measure and Suggest return for slots suffice, and don't grow with the frame's
 // many scopes.
 func TestRegionLimitsMeasured(t *testing.T) {
+	step.Machine(t, step.Addresses(4*budget.GiB)) // of wide plans, whose ranges stay reserved
 	fn := func(b *budget.Budget) error {
 		slot, err := b.Slots("match").Acquire()
 		if err != nil {

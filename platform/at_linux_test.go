@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // taken counts the GiB above the safe base that tests use.
@@ -42,6 +43,8 @@ func reserveAt(t testing.TB, base uintptr, size, head uint64) *platform.Reservat
 
 func TestSafeBaseIsFree(t *testing.T) {
 	safe(t) // or skip
+	const free uint64 = 64 << 30
+	step.Machine(t, step.Addresses(free+1<<30))
 	base := platform.SafeBase()
 	if !inChild(t) {
 		for range 19 { // the layout is random
@@ -49,7 +52,6 @@ func TestSafeBaseIsFree(t *testing.T) {
 		}
 		return
 	}
-	const free uint64 = 64 << 30
 	r := reserveAt(t, base, free, edge)
 	assert.Zero(t, uint64(base)%free, "a round number")
 	assert.False(t, readable(r, 0))

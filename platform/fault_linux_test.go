@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // life takes a range through all its methods and releases it, with or without a fault.
@@ -158,9 +159,7 @@ func TestALockThatCannotBeTakenBack(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("nothing can be locked")
 	}
-	if limit, unlimited := platform.LockLimit(); !unlimited && limit < mib {
-		t.Skipf("only %d bytes may be locked", limit)
-	}
+	step.Machine(t, step.LockedMemory(mib))
 	platform.ForgetSpares()
 	before := statusBytes(t, "VmLck")
 	r := commit(t, 4*edge, edge)

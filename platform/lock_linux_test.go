@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // inChild runs the test in a child process. It returns true in the child and false in the parent.
@@ -63,9 +64,7 @@ func TestLock(t *testing.T) {
 		return
 	}
 	before := statusBytes(t, "VmLck")
-	if limit, unlimited := platform.LockLimit(); !unlimited && limit < uint64(before)+r.Size() {
-		t.Skipf("only %d bytes may be locked", limit)
-	}
+	step.Machine(t, step.LockedMemory(r.Size()))
 	contents(r)[3*edge] = 7
 	require.NoError(t, r.Lock())
 	assert.Equal(t, 8*edge, statusBytes(t, "VmLck")-before)

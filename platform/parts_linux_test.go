@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestPartsOfARange checks that only the named parts become present, are locked and are counted.
@@ -23,6 +24,7 @@ func TestPartsOfARange(t *testing.T) {
 		}
 		return pages
 	}
+	step.Machine(t, step.LockedMemory(uint64(8*edge)))
 	for _, do := range []func(r *platform.Reservation) error{
 		func(r *platform.Reservation) error { _, err := r.Prefault(parts...); return err },
 		func(r *platform.Reservation) error { return r.Touch(parts...) },

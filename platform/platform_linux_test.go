@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // addressBytes returns the size of the process's address space, which status has in kB. statm
@@ -175,10 +176,9 @@ func TestLockedPagesAreGivenBack(t *testing.T) {
 	if platform.GoBacked {
 		t.Skip("the Go heap's pages are the runtime's")
 	}
+	step.Machine(t, step.LockedMemory(4*edge))
 	r := commit(t, 4*edge, 0)
-	if err := unix.Mlock(contents(r)); err != nil {
-		t.Skip("no right to lock: ", err)
-	}
+	require.NoError(t, unix.Mlock(contents(r)))
 	contents(r)[0] = 1
 	require.NoError(t, r.Release())
 	again := commit(t, 4*edge, 0)

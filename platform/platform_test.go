@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 const (
@@ -221,6 +222,7 @@ func TestTakenAgain(t *testing.T) {
 func TestLockedIsGivenBackEmpty(t *testing.T) {
 	platform.ForgetSpares()
 	r := commit(t, 2*edge, uint64(os.Getpagesize()))
+	step.Machine(t, step.LockedMemory(r.Size()))
 	if err := r.Lock(); err != nil {
 		t.Skip("no right to lock, or a build that has none: ", err)
 	}

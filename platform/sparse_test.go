@@ -11,11 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestSparse reserves far more than the machine has, and uses two pages.
 func TestSparse(t *testing.T) {
 	size := min(uint64(1)<<40, uint64(^uintptr(0))>>3&^(mib-1))
+	step.Machine(t, step.Addresses(size))
 	s, err := platform.ReserveSparse(size)
 	require.NoError(t, err)
 	base := s.Base()

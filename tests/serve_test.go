@@ -33,11 +33,14 @@ func startStraced(t *testing.T, name string, args ...string) *straced {
 	t.Helper()
 	s := &straced{t: t, folder: t.TempDir()}
 	s.cmd = straceCommand(t, s.folder, name, args...)
+	// With -D the program is this process's child, and strace a child of it: the program ends with
+	// this process, and strace with the program.
+	s.cmd.Args = slices.Insert(s.cmd.Args, 1, "-D")
 	s.cmd.Stdout = &s.stdout
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := s.cmd.StderrPipe()
 	require.NoError(t, err)
-	require.NoError(t, s.cmd.Start())
+	require.NoError(t, step.Start(s.cmd))
 	t.Cleanup(func() { _ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) })
 	said := bufio.NewReader(stderr)
 	s.first, err = said.ReadString('\n')
@@ -59,6 +62,7 @@ func (s *straced) end() (stdout []byte, calls []string) {
 // Close are found by the same search.
 func TestServingAsksNothing(t *testing.T) {
 	step.Needs(t, step.Check)
+	step.Machine(t, step.Loopback())
 	program, dir := buildLike(t, "frogpond"), t.TempDir()
 	s := startStraced(t, program, "serve", "-json", "-addr", "127.0.0.1:0", "-wad", "builtin", "-rooms", "2",
 		"-inputs", filepath.Join(dir, "inputs"), "-saves", filepath.Join(dir, "saves"), "-save-every", "500ms",

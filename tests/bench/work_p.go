@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 var workP = work{
@@ -255,7 +256,7 @@ func startServer(c *exec.Cmd, env []string) (*server, error) {
 	c.Env, c.Stdout = append(os.Environ(), env...), &s.out
 	pipe, err := c.StderrPipe()
 	if err == nil {
-		err = c.Start()
+		err = step.Start(c)
 	}
 	if err != nil {
 		return nil, err

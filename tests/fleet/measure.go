@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 type programs struct {
@@ -106,7 +107,7 @@ func start(program string, environment []string, flags ...string) (*server, erro
 	s.Env, s.Stdout = append(os.Environ(), environment...), &s.out
 	pipe, err := s.StderrPipe()
 	if err == nil {
-		err = s.Start()
+		err = step.Start(s.Cmd)
 	}
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (p programs) measure(program string, environment []string, l load, play tim
 	bots := exec.Command(p.pond, "bots", "-json", "-addr", s.address, "-n", fmt.Sprint(n), "-for", play.String(), "-loss", "2", "-jitter", "50ms")
 	var out bytes.Buffer
 	bots.Stdout = &out
-	if err := bots.Start(); err != nil {
+	if err := step.Start(bots); err != nil {
 		return u, err
 	}
 	u, err = look(s.Process.Pid, play)

@@ -33,6 +33,8 @@ type pod struct {
 }
 
 func startPod(t *testing.T) *pod {
+	t.Helper()
+	step.Machine(t, step.Loopback())
 	p := &pod{Sidecar: sidecar.New(), t: t, port: "0"}
 	p.starts()
 	t.Cleanup(p.dies)
@@ -144,6 +146,7 @@ func TestServeAgones(t *testing.T) {
 	beside(t)
 	const rooms = 64
 	players := step.Pick(1, 4, 16)
+	step.Machine(t, step.Files(uint64(rooms*players)+4*rooms))
 	pod := startPod(t)
 	pod.Change(func(g *sidecar.Server) { g.Period = 1 })
 	inputs := t.TempDir()

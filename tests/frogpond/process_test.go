@@ -67,8 +67,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// start starts the program, and kills it at the end of the test if it still runs. Arguments such as
-// NAME=value are variables of its environment.
+// start starts the program, and kills it at the end of the test if it still runs. On Linux it ends
+// with a killed test as well. Arguments such as NAME=value are variables of its environment.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	return startInto(t, nil, nil, args...)
@@ -96,7 +96,7 @@ func startInto(t *testing.T, stdout, stderr *os.File, args ...string) *process {
 	if stderr != nil {
 		p.cmd.Stderr = stderr
 	}
-	err := p.cmd.Start()
+	err := step.Start(p.cmd)
 	if errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("an emulator starts no programs")
 	}
@@ -160,6 +160,7 @@ var listensOn = regexp.MustCompile(`players on ([^;]+);`)
 
 func startServer(t *testing.T, args ...string) *serving {
 	t.Helper()
+	step.Machine(t, step.Loopback())
 	args = append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-timeout", silence, "-per-address", "0"}, args...)
 	s := &serving{process: start(t, args...)}
 	s.says("players on", 1)
@@ -186,6 +187,7 @@ const minute = 60 * 35 / 2
 
 func (s *serving) botsFor(n int, d time.Duration, args ...string) *process {
 	s.t.Helper()
+	step.Machine(s.t, step.Files(uint64(n)+32)) // a socket for each
 	return start(s.t, append([]string{"bots", "-json", "-addr", s.address, "-n", strconv.Itoa(n),
 		"-for", d.String(), "-timeout", silence}, args...)...)
 }

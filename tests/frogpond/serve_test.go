@@ -64,6 +64,7 @@ func checkPlayed(t *testing.T, r bots.Result, n, states int) {
 func TestServe(t *testing.T) {
 	beside(t)
 	dir, rooms, states := t.TempDir(), step.Pick(2, 4, 64), step.Pick(20, 70, minute)
+	step.Machine(t, step.Files(uint64(2*rooms)+32)) // inputs and saves of each
 	s := startServer(t, "-rooms", strconv.Itoa(rooms), "-inputs", filepath.Join(dir, "inputs"),
 		"-saves", filepath.Join(dir, "saves"), "-save-every", "1s",
 		"-scores", filepath.Join(dir, "scores"))
@@ -392,6 +393,7 @@ func TestServeAtEachAddress(t *testing.T) {
 // at its own end.
 func TestServeNobodyReadsStderr(t *testing.T) {
 	beside(t)
+	step.Machine(t, step.Loopback())
 	dir := t.TempDir()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -427,6 +429,7 @@ func TestServeNobodyReadsStderr(t *testing.T) {
 // A server whose result has no reader has already saved. It fails with the reason.
 func TestServeNobodyReadsStdout(t *testing.T) {
 	beside(t)
+	step.Machine(t, step.Loopback())
 	dir := t.TempDir()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

@@ -43,6 +43,9 @@ func TestViewers(t *testing.T) {
 // viewed serves 32 bots in two rooms while a crowd views its pages.
 func viewed(t *testing.T, crowd string) (r serve.Result) {
 	t.Helper()
+	if crowd == "thousand" {
+		step.Machine(t, step.Files(2048))
+	}
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-http", "127.0.0.1:0", "-http-per-address", "128")
 	states := step.Pick(0, 50, minute)
 	b := s.bots(32, states)

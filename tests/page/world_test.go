@@ -132,7 +132,7 @@ func run(program string, args ...string) (*says, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Start(); err != nil {
+	if err := step.Start(c); err != nil {
 		return nil, err
 	}
 	s := &says{}

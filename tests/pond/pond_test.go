@@ -25,6 +25,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestMain runs the program itself if POND is set, and the tests otherwise.
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 
 func listen(t *testing.T) *net.UDPConn {
 	t.Helper()
+	step.Machine(t, step.Loopback())
 	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
 	return conn
@@ -165,6 +167,7 @@ func TestJoin(t *testing.T) {
 
 // TestAddresses: players use IPv4 and IPv6, also on one socket.
 func TestAddresses(t *testing.T) {
+	step.Machine(t, step.Loopback())
 	for _, server := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
 		conn, err := net.ListenPacket("udp", server)
 		if err != nil {
@@ -440,11 +443,12 @@ func TestSignal(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no signal for another process")
 	}
+	step.Machine(t, step.Loopback())
 	pond := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-drain", "50ms")
 	pond.Env = append(os.Environ(), "POND=1")
 	said, err := pond.StderrPipe()
 	require.NoError(t, err)
-	require.NoError(t, pond.Start())
+	require.NoError(t, step.Start(pond))
 	defer pond.Process.Kill()
 	lines := bufio.NewScanner(said)
 	require.True(t, lines.Scan())

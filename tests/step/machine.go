@@ -1,6 +1,7 @@
 package step
 
 import (
+	"errors"
 	"fmt"
 	"net"
 )
@@ -45,7 +46,19 @@ func Addresses(bytes uint64) Need {
 	return Need{func() string {
 		limit, used, ok := limits.addresses()
 		if left := limit - min(used, limit); ok && left < bytes {
-			return fmt.Sprintf("%d bytes of addresses, and the limit (RLIMIT_AS) of %d leaves %d", bytes, limit, left)
+			return fmt.Sprintf("%d bytes of addresses, and the limit (RLIMIT_AS) of %d leaves %d",
+				bytes, limit, left)
+		}
+		return ""
+	}}
+}
+
+// PlentyOfAddresses is the need of a process without a limit on its addresses. Under a limit,
+// package platform reserves no more than a caller requests.
+func PlentyOfAddresses() Need {
+	return Need{func() string {
+		if limit, _, ok := limits.addresses(); ok {
+			return fmt.Sprintf("any number of addresses, and the limit (RLIMIT_AS) is %d", limit)
 		}
 		return ""
 	}}
@@ -90,5 +103,8 @@ func loopback() error {
 	}
 	defer conn.Close()
 	_, err = conn.WriteTo([]byte{0}, conn.LocalAddr())
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		return op.Err // without the port, which is another one each time
+	}
 	return err
 }

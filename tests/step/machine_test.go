@@ -40,6 +40,10 @@ func TestMachine(t *testing.T) {
 	}
 	unlimited := enough
 	unlimited.files = func() (uint64, bool) { return 0, false }
+	limits = enough
+	assert.False(t, Has(PlentyOfAddresses()))
+	limits.addresses = func() (uint64, uint64, bool) { return 0, 0, false }
+	assert.True(t, Has(PlentyOfAddresses()))
 	unlimited.addresses = func() (uint64, uint64, bool) { return 0, 0, false }
 	few, full, over := enough, enough, enough
 	few.files = func() (uint64, bool) { return 255, true }

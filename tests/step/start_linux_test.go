@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -43,11 +42,14 @@ func TestStartEndsWithTheProcess(t *testing.T) {
 			require.NoError(t, hold.Close())
 
 			out := bufio.NewReader(read)
-			_, err = fmt.Fprintln(held, "frog")
-			require.NoError(t, err)
 			line, err := out.ReadString('\n')
 			require.NoError(t, err)
-			require.Equal(t, "frog\n", line, "it runs after the goroutine and its thread ended")
+			require.Equal(t, "the thread has ended\n", line)
+			_, err = fmt.Fprintln(held, "frog")
+			require.NoError(t, err)
+			line, err = out.ReadString('\n')
+			require.NoError(t, err)
+			require.Equal(t, "frog\n", line, "it runs on")
 			require.NoError(t, parent.Process.Kill())
 			require.Error(t, parent.Wait())
 			if how == "plain" {
@@ -65,28 +67,33 @@ func TestStartEndsWithTheProcess(t *testing.T) {
 	}
 }
 
-// startsAndWaits starts cat on a thread that ends, and waits to be killed.
+// startsAndWaits starts cat on a thread that ends, prints a line, and waits to be killed.
 func startsAndWaits(how string) {
 	start := Start
 	if how == "plain" {
 		start = (*exec.Cmd).Start
 	}
-	thread, failed := make(chan int), make(chan error)
-	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine
-		thread <- unix.Gettid()
-		cmd := exec.Command("cat")
+	thread, cmd := make(chan int), exec.Command("cat")
+	var starts func()
+	starts = func() {
+		runtime.LockOSThread()              // the thread ends with the goroutine
+		if unix.Gettid() == unix.Getpid() { // but the first thread doesn't
+			go starts()
+			select {}
+		}
 		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
-		failed <- start(cmd)
-	}()
-	task := fmt.Sprintf("/proc/self/task/%d", <-thread)
-	err := <-failed
-	if err != nil || how == "" {
-		panic(err)
+		if err := start(cmd); err != nil {
+			panic(err)
+		}
+		thread <- unix.Gettid()
 	}
+	go starts()
+	task := fmt.Sprintf("/proc/self/task/%d", <-thread)
 	for gone := false; !gone; time.Sleep(time.Millisecond) {
 		_, err := os.Stat(task)
-		gone = err != nil && strings.Contains(err.Error(), "no such")
+		gone = os.IsNotExist(err)
 	}
-	select {}
+	fmt.Println("the thread has ended")
+	fmt.Println(cmd.Wait()) // not before this process is killed
+	os.Exit(1)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget/view/live"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestLoopbackAlone: other addresses need Public.
@@ -28,6 +29,7 @@ func TestLoopbackAlone(t *testing.T) {
 	}
 	_, err := live.Listen("127.0.0.1:nothing", nothing, live.ServerOptions{})
 	require.ErrorContains(t, err, "live: ")
+	step.Machine(t, step.Loopback())
 	for address, public := range map[string]bool{"127.0.0.1:0": false, "localhost:0": false, "0.0.0.0:0": true} {
 		s, err := live.Listen(address, nothing, live.ServerOptions{Public: public})
 		require.NoError(t, err, address)
@@ -111,6 +113,7 @@ func TestThousandViewers(t *testing.T) {
 // TestPerAddress: one address gets its share of the connections, and others get theirs. A further
 // connection gets an answer with the numbers.
 func TestPerAddress(t *testing.T) {
+	step.Machine(t, step.Loopback())
 	const each = 3
 	held := make(chan bool)
 	s, err := live.Listen("0.0.0.0:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -192,13 +195,11 @@ func TestLateRequest(t *testing.T) {
 
 // TestLargeHeader: a large header is refused.
 func TestLargeHeader(t *testing.T) {
-	s, err := live.Listen("127.0.0.1:0", nothing, live.ServerOptions{})
-	require.NoError(t, err)
-	defer s.Close()
+	s := serve(t, nothing, live.ServerOptions{})
 	r, err := http.NewRequest("GET", s.URL(), nil)
 	require.NoError(t, err)
 	r.Header.Set("A", strings.Repeat("a", 16<<10))
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := s.client.Do(r)
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, answer.StatusCode)

@@ -19,10 +19,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/tests/sidecar"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // serve returns a client of a handler.
 func serve(t *testing.T, h http.Handler) *Client {
+	t.Helper()
+	step.Machine(t, step.Loopback())
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	return New(strings.TrimPrefix(server.URL, "http://"))
@@ -131,6 +134,8 @@ func TestFromEnv(t *testing.T) {
 
 // Answers that aren't as the protocol says are errors, of bounded size.
 func TestBadAnswers(t *testing.T) {
+	var answer http.HandlerFunc
+	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
 	long := strings.Repeat("x", 300)
 	for _, bad := range []struct {
 		status     int
@@ -142,10 +147,10 @@ func TestBadAnswers(t *testing.T) {
 		{501, `{"code":12,"message":"Not Implemented"}`, `status 501: "Not Implemented"`}, {204, "", "status 204"}, {201, "{}", "status 201"},
 		{200, `{"a":"` + strings.Repeat("y", answerMost) + `"}`, "more than 1048576 bytes"},
 	} {
-		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		answer = func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(bad.status)
 			_, _ = io.WriteString(w, bad.body)
-		}))
+		}
 		err := c.Ready(t.Context())
 		assert.ErrorContains(t, err, bad.want)
 		assert.Less(t, len(err.Error()), 500)
@@ -159,13 +164,13 @@ func TestBadAnswers(t *testing.T) {
 		`{"object_meta":{},"status":{"counters":{"rooms":{"count":"1e3"}}}}`:             `count is "1e3"`,
 		`{"object_meta":{},"spec":{"health":{"period_seconds":2147483648}},"status":{}}`: "isn't as expected",
 	} {
-		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		answer = func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 		_, err := c.GameServer(t.Context())
 		assert.ErrorContains(t, err, want, body)
 	}
 	for _, body := range []string{`{}`, `{"name":"ponds","count":"1","capacity":"2"}`, `{"name":"rooms","count":"x"}`,
 		`{"name":"rooms","count":"1.5"}`, `{"name":"rooms","capacity":"99999999999999999999"}`} {
-		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		answer = func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 		got, err := c.Counter(t.Context(), "rooms")
 		assert.Error(t, err, body)
 		assert.Zero(t, got)

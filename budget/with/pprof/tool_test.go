@@ -138,6 +138,7 @@ func TestHandlerRefuses(t *testing.T) {
 // TestFlameGraph: the page of go tool pprof -http shows the stacks.
 func TestFlameGraph(t *testing.T) {
 	step.Needs(t, step.Check)
+	step.Machine(t, step.Loopback())
 	name, _ := write(t, play(t).Report())
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -145,10 +146,11 @@ func TestFlameGraph(t *testing.T) {
 	require.NoError(t, listener.Close())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "tool", "pprof", "-no_browser", "-http="+address, name)
-	// go forwards it to the tool
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	require.NoError(t, cmd.Start())
+	// The go command would run the tool as a child, which outlives it.
+	tool, err := exec.Command("go", "tool", "-n", "pprof").Output()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(ctx, strings.TrimSpace(string(tool)), "-no_browser", "-http="+address, name)
+	require.NoError(t, step.Start(cmd))
 	defer func() { cancel(); _ = cmd.Wait() }()
 	page := ""
 	require.Eventually(t, func() bool {

@@ -1,6 +1,7 @@
 package game
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -205,11 +206,13 @@ func TestFloors(t *testing.T) {
 		{5, 128, 88}, {56, 120, 80}, {19, 64, 1}, {38, 0, 40}, {119, 64, 24}, {130, 64, 6}, {58, 64, 24},
 		{59, 64, 24}, {22, 64, 48}, {15, 64, 48}, {14, 72, 64}, {140, 200, 160}, {36, 72, 1},
 	} {
-		w, p := strip(t, rooms, []special{{c.kind, 1}})
-		require.True(t, w.fireAs(p, 0), c.kind)
-		assert.Equal(t, c.ticks, w.until(&w.Sectors[1].Floor, c.goal), "type %d", c.kind)
-		w.ticks(20)
-		assert.Equal(t, units(c.goal), w.Sectors[1].Floor, "type %d stays", c.kind)
+		t.Run(fmt.Sprint("type ", c.kind), func(t *testing.T) {
+			w, p := strip(t, rooms, []special{{c.kind, 1}})
+			require.True(t, w.fireAs(p, 0))
+			assert.Equal(t, c.ticks, w.until(&w.Sectors[1].Floor, c.goal))
+			w.ticks(20)
+			assert.Equal(t, units(c.goal), w.Sectors[1].Floor, "it stays")
+		})
 	}
 	t.Run("all with the tag", func(t *testing.T) {
 		w, p := strip(t, rooms, []special{{23, 1}})
@@ -392,18 +395,22 @@ func TestExits(t *testing.T) {
 func TestLights(t *testing.T) {
 	rooms := []room{{0, 128, 96, 0, 0, 0}, {0, 128, 160, 0, 1, 0}, {0, 128, 200, 0, 0, 0}}
 	for kind, want := range map[int]int16{12: 200, 13: 255, 35: 35, 104: 96} {
-		w, p := strip(t, rooms, []special{{kind, 1}})
-		require.True(t, w.fireAs(p, 0))
-		assert.Equal(t, want, w.Sectors[1].Light, "type %d", kind)
+		t.Run(fmt.Sprint("type ", kind), func(t *testing.T) {
+			w, p := strip(t, rooms, []special{{kind, 1}})
+			require.True(t, w.fireAs(p, 0))
+			assert.Equal(t, want, w.Sectors[1].Light)
+		})
 	}
 	levels := func(kind, ticks int) map[int16]int {
-		rooms[1].special = kind
-		w, _ := strip(t, rooms, nil)
 		seen := map[int16]int{}
-		for range ticks {
-			w.run()
-			seen[w.Sectors[1].Light]++
-		}
+		t.Run(fmt.Sprint("special ", kind), func(t *testing.T) { // its budget and files end with it
+			rooms[1].special = kind
+			w, _ := strip(t, rooms, nil)
+			for range ticks {
+				w.run()
+				seen[w.Sectors[1].Light]++
+			}
+		})
 		return seen
 	}
 	assert.Equal(t, map[int16]int{96: 350, 160: 50}, levels(12, 400), "5 ticks on, 35 off")

@@ -20,12 +20,14 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/udp"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // built returns a server without running goroutines. The test does their work, in an order of its
 // own, and sends the players' messages.
 func built(t testing.TB, change func(o *Options)) *Server {
 	t.Helper()
+	step.Machine(t, step.Loopback())
 	o := &Options{Address: "127.0.0.1:0", Rooms: 1, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
 		MapTime: time.Hour, SaveEvery: time.Hour, Timeout: time.Hour, Say: &said{}}
 	o.Options = game.Options{WADs: []string{doom.Builtin}, Maps: "all", Log: os.DevNull, Seed: 1,

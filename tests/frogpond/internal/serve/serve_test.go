@@ -75,6 +75,7 @@ var listens = regexp.MustCompile(`players on ([^;]+);`)
 // begin starts a server of built-in maps and waits until it listens.
 func begin(t *testing.T, change func(o *Options)) *server {
 	t.Helper()
+	step.Machine(t, step.Loopback(), step.Files(512)) // of the servers of parallel tests
 	o := &Options{Address: "127.0.0.1:0", Buffer: 1 << 20, Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
 		MapTime: time.Hour, SaveEvery: time.Hour, Timeout: silence}
 	o.Options = game.Options{WADs: []string{doom.Builtin}, Maps: "all", Log: os.DevNull, Seed: 1, Workers: 2}

@@ -15,6 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 func batches(t *testing.T, count, n, size int) (list []*Batch) {
@@ -33,6 +34,7 @@ func batches(t *testing.T, count, n, size int) (list []*Batch) {
 
 func listen(t *testing.T, address string) *Socket {
 	t.Helper()
+	step.Machine(t, step.Loopback())
 	s, err := Listen(address, 1<<20)
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })

@@ -166,6 +166,7 @@ func TestPythonClient(t *testing.T) {
 	if err != nil {
 		step.Lacks(t, "python3", "python3")
 	}
+	step.Machine(t, step.Loopback())
 	for _, wrong := range []uint32{0, 50} {
 		socket, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		require.NoError(t, err)

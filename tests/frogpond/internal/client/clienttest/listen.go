@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // Listen returns a server on a local socket, which plays until the test ends, and its address.
 func Listen(t testing.TB, places int) (s *Server, address string) {
 	t.Helper()
+	step.Machine(t, step.Loopback())
 	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
 	s = New(places, func(to string, p []byte) {

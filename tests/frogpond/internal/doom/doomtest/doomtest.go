@@ -118,11 +118,17 @@ func poke(file []byte, offset int, value uint32) []byte {
 	return file
 }
 
-// Write writes a file into a temporary folder, which becomes the current folder of the test.
+// Write writes a file into a temporary folder, which becomes the current folder of the test. Later
+// calls in the test write into the same folder, because each Chdir keeps a file open until the end
+// of the test.
 func Write(t testing.TB, name string, data []byte) {
 	t.Helper()
 	folder := t.TempDir()
-	t.Chdir(folder)
+	if current, err := os.Getwd(); err == nil && filepath.Dir(current) == filepath.Dir(folder) {
+		folder = current // a folder of this test
+	} else {
+		t.Chdir(folder)
+	}
 	if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,10 @@
+package budget_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+func TestMain(m *testing.M) { os.Exit(step.Main(m, "^Example_udpServer$", step.Loopback())) }
