@@ -92,8 +92,8 @@ func Needs(t T, s Step) {
 	}
 }
 
-// Unproven begins the message of a test that is skipped because the machine lacks a tool. The make
-// targets collect these messages and print them at their end.
+// Unproven begins the message of a test that is skipped because the machine lacks a tool, or has a
+// limit. The make targets collect these messages and print them at their end.
 const Unproven = "not proven here: "
 
 // Lacks skips t because the machine lacks a tool, and names the Debian package that brings it:
