@@ -2,6 +2,7 @@ package budget
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"github.com/upfront-mem/upfront/platform"
@@ -20,6 +21,16 @@ func SetLimits(limits ...platform.Limit) (restore func()) {
 	readLimits = func() []platform.Limit { return limits }
 	readThreads = func() (int, uint64, bool) { return 0, 0, false }
 	return func() { readLimits, readThreads = before, threads }
+}
+
+// IgnoreAddresses hides the process's limit on addresses from Open, and the threads that count
+// against it. The system still enforces the limit.
+func IgnoreAddresses() {
+	limits := readLimits
+	readLimits = func() []platform.Limit {
+		return slices.DeleteFunc(limits(), func(l platform.Limit) bool { return l.Name == "RLIMIT_AS" })
+	}
+	readThreads = func() (int, uint64, bool) { return 0, 0, false }
 }
 
 // SetThreads replaces the process's threads until restore. The runtime makes most in all.

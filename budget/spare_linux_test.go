@@ -180,6 +180,7 @@ func requireWithin(t *testing.T, before holdings, w widest) {
 // TestOpensOfAnyPlan: of each class, the process keeps as many ranges as were open at once. A
 // handle stays dead when its table becomes another plan's.
 func TestOpensOfAnyPlan(t *testing.T) {
+	step.Machine(t, step.Addresses(4*budget.GiB)) // of ranges of many sizes, which stay reserved
 	if platform.GoBacked {
 		t.Skip("the Go heap chooses")
 	}
@@ -220,6 +221,7 @@ func TestStaleScopesAndBadAligns(t *testing.T) {
 
 // TestOpensOfGrowingSizes: each plan is larger than any kept range.
 func TestOpensOfGrowingSizes(t *testing.T) {
+	step.Machine(t, step.Addresses(4*budget.GiB)) // of ranges of many sizes, which stay reserved
 	if platform.GoBacked {
 		t.Skip("the Go heap chooses")
 	}
