@@ -276,6 +276,7 @@ func TestLoopsAreCompiledWhereTheyStand(t *testing.T) {
 
 // TestAllDoTheSame runs each loop's contestants for a short time: a different result is an error.
 func TestAllDoTheSame(t *testing.T) {
+	step.Machine(t, step.Addresses(4<<30)) // of a budget for each loop, and of threads
 	h := &harness{rounds: 1, time: time.Microsecond}
 	for _, w := range works {
 		for _, l := range w.loops {

@@ -10,10 +10,12 @@ import (
 	"github.com/upfront-mem/upfront/budget/view/live"
 	"github.com/upfront-mem/upfront/budget/with/pprof"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestLivePage profiles a running program, at the address for a browser.
 func TestLivePage(t *testing.T) {
+	step.Machine(t, step.Loopback())
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		t.Fatal(err)

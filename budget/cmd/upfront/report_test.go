@@ -19,6 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/budget/with/pprof"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 const recorded = "../../../tests/frogpond/testdata/recorded/"
@@ -244,6 +245,7 @@ func server(t *testing.T) string {
 			}
 		}
 	})
+	step.Machine(t, step.Loopback())
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return s.URL
@@ -290,6 +292,7 @@ func TestURLs(t *testing.T) {
 
 // TestStalled checks the timeout with a server that never ends.
 func TestStalled(t *testing.T) {
+	step.Machine(t, step.Loopback())
 	gone := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "{")

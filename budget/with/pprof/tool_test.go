@@ -104,6 +104,7 @@ func TestTags(t *testing.T) {
 
 // TestHandler: the tool reads the same sums over HTTP.
 func TestHandler(t *testing.T) {
+	step.Machine(t, step.Loopback())
 	b := play(t)
 	mux := http.NewServeMux()
 	mux.Handle("/debug/pprof/budget", with.Handler(b))
