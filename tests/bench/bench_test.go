@@ -233,6 +233,7 @@ func TestNoTimeIsGated(t *testing.T) {
 
 // TestTargetsAreOfWhoIsThere checks that each row names a work and one of its contestants.
 func TestTargetsAreOfWhoIsThere(t *testing.T) {
+	step.Machine(t, step.Addresses(4<<30)) // of a budget for each loop, and of threads
 	for _, x := range targets {
 		l, ok := findLoop(x.work)
 		if !ok || l.few {
