@@ -19,7 +19,6 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
-	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // requireRoundTrip checks that a report comes back from JSON unchanged, except OnError, which isn't
@@ -38,7 +37,6 @@ func requireRoundTrip(t *testing.T, r budget.Report) {
 }
 
 func TestReportComesBackFromJSON(t *testing.T) {
-	step.Machine(t, step.Addresses(8*budget.GiB))
 	rest := small()
 	rest.Size, rest.Regions[1].Size, rest.Regions[2].Note = 3*budget.MiB+1, budget.Rest, "so \"large\"\nbecause <of> the 3rd"
 	rest.Pages = budget.Pages{Lock: budget.Wished, Guards: budget.Wished, Prefault: budget.Off}
