@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -403,6 +404,22 @@ func TestUnwell(t *testing.T) {
 	assert.Empty(t, s.unready())
 	s.broken(errors.New("the network is gone"))
 	assert.Contains(t, s.unwell(), "the network is gone")
+}
+
+// A signal just after the start ends the server: no goroutine waits for a service that is over.
+func TestSignalAtTheStart(t *testing.T) {
+	t.Parallel()
+	s := begin(t, nil)
+	s.end()
+	o := *s.o
+	o.Say = &said{}
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		o.Warm = cancel // after the load, before the server serves
+		result, err := Run(ctx, &o)
+		assert.NoError(t, err)
+		assert.NotNil(t, result)
+	}
 }
 
 // If another program has the health port, the server prints only that, and doesn't start.

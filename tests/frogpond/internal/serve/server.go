@@ -312,7 +312,7 @@ func (s *Server) start() {
 	}
 	for _, loop := range loops {
 		s.running.Go(func() {
-			for !s.serving.Load() {
+			for !s.serving.Load() && !s.stopping.Load() { // a nap may be longer than the service
 				time.Sleep(nap)
 			}
 			loop()
