@@ -423,6 +423,7 @@ func TestAllBesideEachOther(t *testing.T) {
 						}
 					}
 					_ = r.String()
+					runtime.Gosched() // for a single processor
 				}
 			})
 			workers.Go(func() {
