@@ -102,6 +102,40 @@ func TestThreadThatTrims(t *testing.T) {
 	}
 }
 
+// TestPrograms runs programs of the machine with the malloc and the thread that trims. Those that
+// fork, start threads or unshare once hung or failed.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Gate)
+	dir := t.TempDir()
+	library := dir + "/libupfront-malloc.so"
+	preloaded(t, library)
+	numbers := filepath.Join(dir, "numbers")
+	require.NoError(t, os.WriteFile(numbers, []byte(strings.Repeat("7\n3\n5\n", 200_000)), 0o600))
+	env := []string{"LD_PRELOAD=" + library, "UPFRONT_C_HEAP=512MiB", "UPFRONT_C_HEAP_TRIM=10ms"}
+	for _, line := range [][]string{
+		{"git", "log", "--stat", "-20"},
+		{"perl", "-e", `my %h; $h{$_} = $_ x 10 for 1..100000; fork and wait; exit(keys(%h) != 100000)`},
+		{"python3", "-c", "import multiprocessing as m; p = m.get_context('fork').Pool(2); assert sum(p.map(abs, range(9999))) == 49985001"},
+		{"gdb", "-batch", "-ex", "run", "/bin/true"},
+		{"cc", "-O2", "-c", "work.c", "-o", dir + "/work.o"},
+		{"clang", "-O2", "-c", "work.c", "-o", dir + "/work.o"},
+		{"ssh", "-V"},
+		{"openssl", "speed", "-seconds", "1", "-multi", "2", "sha256"},
+		{"xz", "-T2", "-k", "-f", numbers},
+		{"sort", "-n", "--parallel=2", numbers},
+		{"unshare", "-U", "true"},
+	} {
+		if _, err := exec.LookPath(line[0]); err != nil {
+			t.Log(err)
+			continue
+		}
+		out, err := command(t, env, line[0], line[1:]...)
+		assert.NoError(t, err, "%v: %.1000s", line, out)
+		assert.NotRegexp(t, `(?m)^upfront: `, out, line)
+	}
+}
+
 // TestPreload runs programs without Go over the library that make install builds.
 func TestPreload(t *testing.T) {
 	t.Parallel()

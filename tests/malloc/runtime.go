@@ -41,7 +41,7 @@ func requests(a args, out io.Writer) (int, error) {
 	}()
 	base, size := runtimePart()
 	if n := C.steal(C.uintptr_t(base), C.uintptr_t(size)); n != 0 {
-		return 1, fmt.Errorf("C's own code got %d blocks of the runtime's part", n)
+		return 1, fmt.Errorf("code in C got %d blocks of the runtime's part", n)
 	}
 	for range a.number(0) {
 		if err := strings45(); err != nil {

@@ -470,8 +470,8 @@ static uint64_t usable(const place *h, const void *p) { return upfront_heap_aske
 
 /* Requests that a refusal would end the process for: those of Go's runtime and cgo, and of ld.so.
  *
- * The runtime starts threads and sets variables through three pointers to C functions; a wrapper
- * of each sets a flag for its thread. C.CString, C.CBytes and C.malloc call the Go function
+ * The runtime starts threads and sets variables through pointers to C functions; a wrapper of each
+ * sets a flag for its thread. C.CString, C.CBytes and C.malloc call the Go function
  * _cgo_cmalloc, which is the first Go frame above the call. No C code of a program runs below
  * either, so none gets a byte of the part. ld.so has an address range. */
 
@@ -566,45 +566,54 @@ static void add_caller(line *l, const refusal *r) {
 #define UPFRONT_MALLOC_NONE "The plan has no \"c_heap\", or isn't open yet: set it, such as \"c_heap\": \"64MiB\""
 #endif
 
+/* Adds the rest of the line of a full range: its use, and a size to try. */
+static void add_full_range(line *l, const refusal *r) {
+    add(l, "c_heap are used");
+    if (r->reserve != 0) {
+        add(l, ", with ");
+        add_number(l, r->reserve, 10);
+        add(l, " in reserve");
+    }
+    if (r->size + UPFRONT_HEAP_HEADER <= r->room)
+        add(l, ", and the free ones are in smaller pieces");
+    add(l, "; set " UPFRONT_MALLOC_KEY);
+    add_size(l, 2 * plan.size);
+}
+
 /* Writes the line of a refusal. pre: no lock is held */
 static void say_refused(int kind, const refusal *r) {
+    const place *of = kind == RUNTIME ? r->of->runtime : r->of;
     line l = {0};
     int e = errno;
-    const place *of = r->of;
-    add(&l, kind == LARGE ? "upfront: C's malloc refuses a request of " : "upfront: C's malloc is full");
-    if (kind != LARGE && r->count > 1) {
-        add(&l, " (");
-        add_number(&l, r->count, 10);
-        add(&l, " refusals)");
-    }
-    add(&l, kind == LARGE ? "" : ": a request of ");
-    add_number(&l, r->size, 10);
-    add(&l, kind == LARGE ? " bytes, more than all " : " bytes, and ");
-    if (kind != LARGE) {
-        add_number(&l, r->used, 10);
-        add(&l, " of ");
-    }
-    add_number(&l, kind == RUNTIME ? of->runtime->size : of->size, 10);
-    if (of == &boot) {
-        add(&l, " bytes of the static heap are used. " UPFRONT_MALLOC_NONE);
-    } else if (kind == LARGE) {
+    if (kind == LARGE) {
+        add(&l, "upfront: C's malloc refuses a request of ");
+        add_number(&l, r->size, 10);
+        add(&l, " bytes, more than all ");
+        add_number(&l, of->size, 10);
         add(&l, " bytes of c_heap; set " UPFRONT_MALLOC_KEY);
         add_size(&l, upfront_round_up(plan.size + r->size, UINT64_C(1) << 20));
         add(&l, ", or ask for less");
-    } else if (kind == RUNTIME) {
-        add(&l, " bytes of c_heap.runtime, the part for Go's runtime, are used; set c_heap.runtime to ");
-        add_size(&l, 2 * plan.runtime);
     } else {
-        add(&l, " bytes of c_heap are used");
-        if (r->reserve != 0) {
-            add(&l, ", with ");
-            add_number(&l, r->reserve, 10);
-            add(&l, " in reserve");
+        add(&l, "upfront: C's malloc is full");
+        if (r->count > 1) {
+            add(&l, " (");
+            add_number(&l, r->count, 10);
+            add(&l, " refusals)");
         }
-        if (r->size + UPFRONT_HEAP_HEADER <= r->room)
-            add(&l, ", and the free ones are in smaller pieces");
-        add(&l, "; set " UPFRONT_MALLOC_KEY);
-        add_size(&l, 2 * plan.size);
+        add(&l, ": a request of ");
+        add_number(&l, r->size, 10);
+        add(&l, " bytes, and ");
+        add_number(&l, r->used, 10);
+        add(&l, " of ");
+        add_number(&l, of->size, 10);
+        add(&l, " bytes of ");
+        if (r->of == &boot)
+            add(&l, "the static heap are used. " UPFRONT_MALLOC_NONE);
+        else if (kind == RUNTIME) {
+            add(&l, "c_heap.runtime, the part for Go's runtime, are used; set c_heap.runtime to ");
+            add_size(&l, 2 * plan.runtime);
+        } else
+            add_full_range(&l, r);
     }
     add_caller(&l, r);
     say(&l);
