@@ -208,43 +208,39 @@ static struct {
     int over, event;
 } watch = {.at = UINT64_MAX, .event = -1};
 
-/* Reports whether the use of the range has reached its share. pre: the range's lock */
-static inline int crosses(void) {
-    uint64_t used = range.heap->used, i;
-    if (!watch.over && used < watch.at)
-        return 0;
-    for (i = 0; i < front_count; i++)
-        used -= __atomic_load_n(&fronts[i].bytes, __ATOMIC_RELAXED);
-    if (watch.over) {
-        watch.over = used >= watch.again;
-        return 0;
-    }
-    if (used < watch.at)
-        return 0;
-    watch.over = 1;
-    watch.count++;
-    watch.last = used;
-    return 1;
-}
-
-/* Wakes the reader of the event. pre: no lock is held */
-static void wake(void) {
+/* Wakes the reader of the event. The range's lock is held, so that no event is closed meanwhile. */
+static __attribute__((noinline, cold)) void wake(void) {
     const uint64_t one = 1;
     int e = errno;
     (void)!write(watch.event, &one, sizeof one);
     errno = e;
 }
 
-/* Unlocks a place. Then it reports damage, because a handler of abort's signal may allocate, or
- * wakes the reader of warnings. */
+/* Compares the use of the range with its share. pre: the range's lock */
+static inline void look_at_use(void) {
+    uint64_t used = range.heap->used, i;
+    if (!watch.over && used < watch.at)
+        return;
+    for (i = 0; i < front_count; i++)
+        used -= __atomic_load_n(&fronts[i].bytes, __ATOMIC_RELAXED);
+    if (watch.over) {
+        watch.over = used >= watch.again;
+    } else if (used >= watch.at) {
+        watch.over = 1;
+        watch.count++;
+        watch.last = used;
+        wake();
+    }
+}
+
+/* Unlocks a place, and then reports damage: a handler of abort's signal may allocate. */
 static void leave(place *h, int taken, uintptr_t caller) {
     const void *where = damaged(h);
-    int crossed = h == &range && crosses();
+    if (h == &range)
+        look_at_use();
     upfront_shared_unlock(&h->lock, taken);
     if (where != NULL)
         damage(where, caller);
-    if (crossed)
-        wake();
 }
 
 /* Blocks. In a release build the asked size of each block is all of its bytes, so that a front may
@@ -674,7 +670,7 @@ static void *take_for_runtime(place *h, void *p, uint64_t size, uint64_t align) 
 /* Allocates, or resizes the block at p, with the fronts empty; counts a refusal. */
 static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr_t caller) {
     refusal r = {.size = size, .caller = caller};
-    int kind = FULL, due = 0, crossed;
+    int kind = FULL, due = 0;
     place *h;
     void *q;
     const void *where;
@@ -687,7 +683,8 @@ static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr
     h->looks = h->heap->look;
     h->heap->look = UINT64_MAX;
     where = damaged(h);
-    crossed = h == &range && crosses();
+    if (h == &range)
+        look_at_use();
     if (q == NULL && h->runtime != NULL) {
         int ends = is_for_runtime(&r);
         if (ends)
@@ -698,8 +695,6 @@ static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr
     unlock_all();
     if (where != NULL)
         damage(where, caller);
-    if (crossed)
-        wake();
     if (due)
         say_refused(kind, &r);
     return q;
@@ -1139,17 +1134,15 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
 }
 
 void upfront_malloc_watch(uint64_t at, uint64_t again, int event) {
-    int crossed;
     lock_all();
     watch.at = at;
     watch.again = again;
     watch.event = event;
     watch.over = 0;
     watch.count = watch.last = 0;
-    crossed = range.heap != NULL && crosses();
+    if (range.heap != NULL)
+        look_at_use();
     unlock_all();
-    if (crossed)
-        wake();
 }
 
 int upfront_malloc_event(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
