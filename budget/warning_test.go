@@ -430,6 +430,28 @@ func TestNoWarningsWithoutAShare(t *testing.T) {
 	assert.False(t, errors.Is(b.Close(), budget.ErrFull))
 }
 
+// TestHeapsWarnOfTheirUse: two heaps that are full at different moments are never full together.
+func TestHeapsWarnOfTheirUse(t *testing.T) {
+	warnings := 0
+	b := open(t, budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB, Warn: 75}},
+		OnWarn: func(budget.Warning) { warnings++ }})
+	_, err := load(b, "level", func(s scope.Scope) error {
+		for range 2 {
+			h, err := arena.NewHeap(s.BytesUnzeroed(112*budget.KiB, 64), 0)
+			if err != nil {
+				return err
+			}
+			if err := h.Free(h.Alloc(108*budget.KiB, 16)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Zero(t, warnings)
+	require.NoError(t, b.Close())
+}
+
 // crossAndFall fills and empties h until a warning comes. The use of a moment may pass unseen.
 func crossAndFall(t *testing.T, h arena.Reallocator, warnings chan budget.Warning) (w budget.Warning) {
 	t.Helper()

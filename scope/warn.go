@@ -107,15 +107,16 @@ func (st *Stack) lookAtUse() {
 	st.holders(&w.crossing.Top)
 }
 
-// inHeaps returns the free bytes of the arena's heaps and buddies, and how much higher their use
-// has been. It returns false if there are none. Any goroutine may call it.
+// inHeaps returns the free bytes of the arena's heaps and buddies, and how much higher the use of
+// one has been: the peaks of two may be of different moments. It returns false if there are none.
+// Any goroutine may call it.
 func (st *Stack) inHeaps() (free, risen uint64, ok bool) {
 	r := &st.rooms
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.list {
 		if in := st.use(&r.list[i]); in.Size != 0 {
-			free, risen, ok = free+in.Size-in.Used, risen+in.Peak-in.Used, true
+			free, risen, ok = free+in.Size-in.Used, max(risen, in.Peak-in.Used), true
 		}
 	}
 	return free, risen, ok

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,6 +64,20 @@ type goPackage struct {
 	ImportPath string
 	Imports    []string
 	CgoFiles   []string
+}
+
+// TestTopLevel: the root of the repository has these files and folders alone, besides dot-files.
+func TestTopLevel(t *testing.T) {
+	entries, err := os.ReadDir("..")
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		if name := e.Name(); name[0] != '.' && name != "build" {
+			names = append(names, name)
+		}
+	}
+	want := "LICENSE Makefile README.md arena arena_c budget cross go.mod go.sum platform scope tests"
+	assert.Equal(t, strings.Fields(want), names)
 }
 
 func TestArrowsPointDown(t *testing.T) {

@@ -30,27 +30,33 @@ import (
 )
 
 // requests fills the heap from C and makes the requests of Go's runtime that a refusal would end
-// the process for. It prints the use of the runtime's part: before, at most, and after all.
+// the process for: C strings, threads, variables. It prints the use of the runtime's part: by the
+// variables, which libc keeps, at most, and after all.
 func requests(a args, out io.Writer) (int, error) {
+	// C resizes its list of variables for the next ones
+	if err := os.Setenv("UPFRONT_TEST_0", "before the heap is full"); err != nil {
+		return 0, err
+	}
 	kept := C.work_take_all()
-	before := malloc.ReadStats()
+	variables := uint64(0)
 	defer func() {
 		C.work_free_all(kept)
 		s := malloc.ReadStats()
-		fmt.Fprintln(out, "runtime", before.RuntimeUsed, s.RuntimePeak, s.RuntimeUsed, "of", s.Runtime)
+		fmt.Fprintln(out, "runtime", variables, s.RuntimePeak, s.RuntimeUsed, "of", s.Runtime)
 	}()
 	base, size := runtimePart()
 	if n := C.steal(C.uintptr_t(base), C.uintptr_t(size)); n != 0 {
 		return 1, fmt.Errorf("code in C got %d blocks of the runtime's part", n)
 	}
+	for i := range a.number(2) {
+		if err := variable(fmt.Sprint("UPFRONT_TEST_", i), strings.Repeat("v", 1+30*int(i))); err != nil {
+			return 4, err
+		}
+	}
+	variables = malloc.ReadStats().RuntimeUsed
 	for range a.number(0) {
 		if err := strings45(); err != nil {
 			return 3, err
-		}
-	}
-	for _, err := range []error{os.Setenv("UPFRONT_TEST", strings.Repeat("v", 99)), os.Setenv("UPFRONT_TEST", strings.Repeat("w", 999)), os.Unsetenv("UPFRONT_TEST")} {
-		if err != nil {
-			return 4, err
 		}
 	}
 	grows((*C.char)(C.malloc(100)))
@@ -67,6 +73,19 @@ func strings45() error {
 	defer C.free(r)
 	if got := C.GoString(p); got != text {
 		return fmt.Errorf("C.CString made %q", got)
+	}
+	return nil
+}
+
+// variable sets a variable, which C code sees too.
+func variable(name, value string) error {
+	if err := os.Setenv(name, value); err != nil {
+		return err
+	}
+	key := C.CString(name)
+	defer C.free(unsafe.Pointer(key))
+	if got := C.getenv(key); got == nil || C.GoString(got) != value {
+		return fmt.Errorf("C doesn't see %s", name)
 	}
 	return nil
 }
@@ -95,11 +114,17 @@ func warn(_ args, out io.Writer) (int, error) {
 	}
 	time.Sleep(200 * time.Millisecond) // for a warning that is wrong
 	fmt.Fprintln(out, "below", len(warnings))
-	for range 2 {
-		kept := C.work_take_all()
-		fmt.Fprintln(out, <-warnings)
-		C.work_free_all(kept)
+	kept := C.work_take_all()
+	fmt.Fprintln(out, <-warnings)
+	C.work_free_all(kept)
+	// small blocks, which go back by way of fronts, and then one large one
+	if line := C.work_spread(4200, 500); line != 0 {
+		return int(line), nil
 	}
+	fmt.Fprintln(out, <-warnings)
+	large := C.malloc(5 * budget.MiB / 2)
+	fmt.Fprintln(out, <-warnings)
+	C.free(large)
 	r := b.Report()
 	if err := b.Close(); err != nil {
 		return 0, err

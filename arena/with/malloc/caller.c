@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "caller.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>
@@ -120,14 +121,16 @@ int upfront_go_line(uintptr_t pc, upfront_go_place *out) {
 }
 
 uint64_t upfront_go_frames(uintptr_t *frames, uint64_t room) {
-    uintptr_t g0, m, g, bp, low, high;
+    uintptr_t g0, m, g, bp, low, high, sp = (uintptr_t)__builtin_frame_address(0);
     uint64_t n = 0;
     if (!__atomic_load_n(&go.ready, __ATOMIC_ACQUIRE))
         return 0;
     g0 = *(const uintptr_t *)(const void *)(thread_pointer() + go.tls);
-    m = g0 != 0 ? word(g0, G_M) : 0;
+    if (g0 == 0 || sp - word(g0, G_LOW) >= word(g0, G_HIGH) - word(g0, G_LOW))
+        return 0; /* not Go's thread, a signal's stack, or the thread has left Go */
+    m = word(g0, G_M);
     if (m == 0 || word(m, M_G0) != g0)
-        return 0; /* no thread of Go's, or a signal's handler */
+        return 0;
     g = word(m, go.goroutine);
     if (g == 0 || word(g, G_SYSCALL_SP) == 0)
         return 0; /* a call of the runtime's own */
@@ -202,15 +205,7 @@ int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *na
     return 0;
 }
 
-/* Objects of the dynamic linker. */
-
-typedef struct search {
-    uintptr_t address, from, end;
-    upfront_symbol *symbol;
-} search;
-
-/* Returns the address in a dynamic entry, which not every linker relocates. */
-static uintptr_t in_memory(uintptr_t base, uintptr_t p) { return p < base ? base + p : p; }
+/* Symbols. */
 
 /* Returns the number of symbols that a hash table in GNU's form leads to. */
 static uint32_t symbols_in(const uint32_t *hash) {
@@ -225,82 +220,87 @@ static uint32_t symbols_in(const uint32_t *hash) {
     return last + 1;
 }
 
-static int find_symbol(uintptr_t base, const ElfW(Dyn) * dynamic, const search *s) {
+static int find_symbol(const struct link_map *map, uintptr_t address, upfront_symbol *out) {
+    const ElfW(Dyn) *dynamic = map->l_ld;
     const ElfW(Sym) *symbols = NULL;
     const char *names = NULL;
     uint32_t count = 0, i;
+    /* in the kernel's object (vdso) the pointers are offsets, so it has no symbols here */
     for (; dynamic->d_tag != DT_NULL; dynamic++) {
-        const void *p = (const void *)in_memory(base, dynamic->d_un.d_ptr);
+        const void *p = (const void *)dynamic->d_un.d_ptr;
         if (dynamic->d_tag == DT_SYMTAB)
             symbols = (const ElfW(Sym) *)p;
         else if (dynamic->d_tag == DT_STRTAB)
             names = (const char *)p;
-        else if (dynamic->d_tag == DT_GNU_HASH)
+        else if (dynamic->d_tag == DT_GNU_HASH && dynamic->d_un.d_ptr >= map->l_addr)
             count = symbols_in((const uint32_t *)p);
     }
     for (i = 0; symbols != NULL && names != NULL && i < count; i++) {
-        uintptr_t from = base + symbols[i].st_value;
-        if (symbols[i].st_shndx != SHN_UNDEF && s->address >= from && s->address - from < symbols[i].st_size) {
-            s->symbol->name = names + symbols[i].st_name;
-            s->symbol->distance = s->address - from;
+        uintptr_t from = map->l_addr + symbols[i].st_value;
+        if (symbols[i].st_shndx != SHN_UNDEF && address >= from && address - from < symbols[i].st_size) {
+            out->name = names + symbols[i].st_name;
+            out->object = map->l_name;
+            out->distance = address - from;
             return 1;
         }
     }
     return 0;
 }
 
-static int find_object(struct dl_phdr_info *info, size_t size, void *context) {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+typedef int finding(void *, struct dl_find_object *);
+
+/* glibc's lookup of an object takes no lock. dl_iterate_phdr's lock may be held for ever in the
+ * child of a fork, or by a thread that waits for this one. */
+int upfront_symbol_of(uintptr_t address, upfront_symbol *out) {
+    static finding *found;
+    struct dl_find_object object;
+    void *p = NULL;
+    if (out == NULL) { /* the start */
+        p = dlsym(RTLD_DEFAULT, "_dl_find_object");
+        memcpy(&found, &p, sizeof p);
+        return 0;
+    }
+    return found != NULL && found((void *)address, &object) == 0 && find_symbol(object.dlfo_link_map, address, out);
+}
+#else
+int upfront_symbol_of(uintptr_t address, upfront_symbol *out) {
+    (void)address, (void)out, (void)find_symbol;
+    return 0;
+}
+#endif
+
+/* Objects of the dynamic linker. */
+
+typedef struct search {
+    uintptr_t base, address, from, end;
+} search;
+
+static int find_code(struct dl_phdr_info *info, size_t size, void *context) {
     search *s = (search *)context;
-    const ElfW(Dyn) *dynamic = NULL;
-    int i, inside = 0;
+    int i;
     (void)size;
     for (i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         uintptr_t from = info->dlpi_addr + h->p_vaddr;
-        if (h->p_type == PT_DYNAMIC)
-            dynamic = (const ElfW(Dyn) *)from;
-        if (h->p_type == PT_LOAD && (h->p_flags & PF_X) != 0 && s->address >= from && s->address - from < h->p_memsz) {
+        if (h->p_type != PT_LOAD || (h->p_flags & PF_X) == 0)
+            continue;
+        if (s->address != 0 ? s->address - from < h->p_memsz : s->base == info->dlpi_addr) {
             s->from = from;
             s->end = from + h->p_memsz;
-            inside = 1;
-        }
-    }
-    if (!inside)
-        return 0;
-    if (s->symbol != NULL && dynamic != NULL) {
-        s->symbol->object = info->dlpi_name;
-        s->symbol->name = NULL;
-        find_symbol(info->dlpi_addr, dynamic, s);
-    }
-    return 1;
-}
-
-int upfront_symbol_of(uintptr_t address, upfront_symbol *out) {
-    search s = {address, 0, 0, out};
-    memset(out, 0, sizeof *out);
-    return dl_iterate_phdr(find_object, &s) != 0 && out->name != NULL;
-}
-
-static int find_base(struct dl_phdr_info *info, size_t size, void *context) {
-    search *s = (search *)context;
-    int i;
-    (void)size;
-    for (i = 0; info->dlpi_addr == s->address && i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
-        if (h->p_type == PT_LOAD && (h->p_flags & PF_X) != 0) {
-            s->from = info->dlpi_addr + h->p_vaddr;
-            s->end = s->from + h->p_memsz;
             return 1;
         }
     }
     return 0;
 }
 
-int upfront_code_of(uintptr_t base, uintptr_t *from, uintptr_t *end) {
-    search s = {base, 0, 0, NULL};
-    if (base == 0 || dl_iterate_phdr(find_base, &s) == 0)
-        return 0;
-    *from = s.from;
-    *end = s.end;
-    return 1;
+static void code_of(search s, uintptr_t *from, uintptr_t *end) {
+    if ((s.base | s.address) != 0 && dl_iterate_phdr(find_code, &s) != 0) {
+        *from = s.from;
+        *end = s.end;
+    }
 }
+
+void upfront_code_at(uintptr_t base, uintptr_t *from, uintptr_t *end) { code_of((search){.base = base}, from, end); }
+
+void upfront_code_around(uintptr_t address, uintptr_t *from, uintptr_t *end) { code_of((search){.address = address}, from, end); }

@@ -8,8 +8,8 @@
  *            in the dynamic symbol table of its object.
  * Cost       upfront_go_frames: some ten loads, and two a frame. upfront_go_line: a binary search
  *            among the program's functions. upfront_symbol_of: O(symbols of the object).
- * Threads    Any, at any time: they only read, and take no lock except that of dl_iterate_phdr in
- *            upfront_symbol_of. Nothing is allocated. */
+ * Threads    Any, at any time, for upfront_go_frames, upfront_go_line and upfront_symbol_of: they
+ *            only read, take no lock and allocate nothing. The others run at the start. */
 #ifndef UPFRONT_CALLER_H
 #define UPFRONT_CALLER_H
 
@@ -43,11 +43,13 @@ typedef struct upfront_symbol {
     uint64_t distance;
 } upfront_symbol;
 
-/* Sets the dynamic symbol around an address. Returns 0 if there is none. */
+/* Sets the dynamic symbol around an address. Returns 0 if there is none, and without glibc 2.35. A
+ * first call, with a null `out`, prepares it. */
 int upfront_symbol_of(uintptr_t address, upfront_symbol *out);
 
-/* Sets the addresses [*from, *end) of the code of the object that is mapped at `base`. Returns 0 if
- * there is none. */
-int upfront_code_of(uintptr_t base, uintptr_t *from, uintptr_t *end);
+/* Set the addresses [*from, *end) of the code of the object that is mapped at `base`, or that has
+ * an address, if there is one. They take the lock of dl_iterate_phdr. */
+void upfront_code_at(uintptr_t base, uintptr_t *from, uintptr_t *end);
+void upfront_code_around(uintptr_t address, uintptr_t *from, uintptr_t *end);
 
 #endif

@@ -70,7 +70,7 @@
 //
 // The handlers of a fork run after those of all libraries. That isn't so with musl, and for
 // libraries bound to the symbol pthread_atfork@GLIBC_2.2.5: their handlers must not wait for a
-// thread that allocates. The child continues with the heap, and has no warnings.
+// thread that allocates. The child continues with the heap, without trim and warnings.
 //
 // With -asan the package defines nothing, because AddressSanitizer has a malloc of its own; nor
 // does it on other systems than Linux. Open then works, c_heap bounds nothing, and the report says

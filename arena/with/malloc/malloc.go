@@ -15,6 +15,7 @@ package malloc
 // #cgo nocallback upfront_malloc_trim
 // #cgo nocallback upfront_malloc_lend
 // #cgo nocallback upfront_malloc_watch
+// #cgo nocallback upfront_malloc_look
 import "C"
 
 import (
@@ -24,6 +25,7 @@ import (
 	"math"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -57,10 +59,13 @@ func (h *heap) Begin(p arena_c.ProcessPlan) error {
 		return fmt.Errorf("size %d is too small: at most half of it may be for Go's runtime, and that takes %d bytes", p.Size, p.Runtime)
 	}
 	plan := C.upfront_malloc_plan{size: C.uint64_t(p.Size), reserve: C.uint64_t(p.Reserve), runtime: C.uint64_t(p.Runtime), fronts: C.uint64_t(p.Fronts),
-		trim: C.uint64_t(p.Trim), prefault: number(p.Prefault), lock: number(p.Lock)}
+		prefault: number(p.Prefault), lock: number(p.Lock)}
 	code, errno := C.upfront_malloc_begin(&plan)
 	switch code {
 	case C.UPFRONT_MALLOC_OK:
+		if !h.begun && p.Trim != 0 && !arena_c.Checked {
+			go trim(p.Trim)
+		}
 		h.plan, h.begun = p, true
 		sayUncovered()
 		return nil
@@ -77,6 +82,14 @@ func (h *heap) Begin(p arena_c.ProcessPlan) error {
 		return fmt.Errorf("size %d is out of range for a heap", p.Size)
 	}
 	return fmt.Errorf("the system refuses %d bytes of addresses: %w", p.Size, errno)
+}
+
+// trim gives pages back that stayed free for a time, until the process ends.
+func trim(after time.Duration) {
+	for {
+		time.Sleep(after)
+		C.upfront_malloc_look()
+	}
 }
 
 func number(b bool) C.int {

@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,6 +77,13 @@ static __thread front *mine __attribute__((tls_model("initial-exec")));
 static upfront_malloc_plan plan;
 static uint64_t trimmed, page;
 static int lent, trims;
+static pid_t process;
+
+/* The code of ld.so, of libc, and of pthread_create, which older systems have apart. */
+typedef struct extent {
+    uintptr_t from, end;
+} extent;
+static extent linker, libc, threads_of_libc;
 static refusal refused[REFUSALS];
 
 static place *place_now(void) { return __atomic_load_n(&current, __ATOMIC_ACQUIRE); }
@@ -115,19 +125,26 @@ static void know_standard_error(void) {
         memset(&standard_error, 0, sizeof standard_error);
 }
 
+/* Writes a line. SIGPIPE, of a pipe that nothing reads, must not end the process. */
 static void say(line *l) {
     size_t at = 0;
     struct stat now;
+    sigset_t broken, old, pending;
+    const struct timespec none = {0, 0};
+    ssize_t wrote = 0;
     if (fstat(STDERR_FILENO, &now) != 0 || now.st_dev != standard_error.st_dev || now.st_ino != standard_error.st_ino)
         return;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &broken, &old);
     l->text[l->size++] = '\n';
-    while (at < l->size) {
-        ssize_t wrote = write(STDERR_FILENO, l->text + at, l->size - at);
-        if (wrote < 0 && errno != EINTR)
-            return;
-        if (wrote > 0)
-            at += (size_t)wrote;
-    }
+    for (; at < l->size && (wrote >= 0 || errno == EINTR); at += wrote > 0 ? (size_t)wrote : 0)
+        wrote = write(STDERR_FILENO, l->text + at, l->size - at);
+    if (wrote < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+        while (sigtimedwait(&broken, NULL, &none) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 /* Adds the size of the block at p or around it, which only a checked build knows. */
@@ -399,13 +416,13 @@ static inline int front_put(front *f, const void *p) {
 }
 
 /* Reports whether the thread that trims has to start: once there are TRIM_LEAST bytes that were in
- * use and are free. pre: the range's lock */
+ * use and are free. In a Go program a goroutine looks instead. pre: the range's lock */
 static inline int wants_trim(void) {
     enum { TRIM_LEAST = 65536 };
     return plan.trim != 0 && !trims && upfront_heap_peak(range.heap) - range.heap->used >= TRIM_LEAST;
 }
 
-static void start_trim(void);
+static void start_trim(uintptr_t caller);
 
 /* The same, and makes room in a full front. */
 static int front_put_sure(const void *p, uintptr_t caller) {
@@ -417,13 +434,14 @@ static int front_put_sure(const void *p, uintptr_t caller) {
     if (f->parked == UPFRONT_MALLOC_PARKS) {
         taken = upfront_shared_lock(&range.lock);
         front_flush(f, UPFRONT_MALLOC_PARKS / 4, caller);
+        look_at_use();
         starts = wants_trim();
         upfront_shared_unlock(&range.lock, taken);
     }
     front_park(f, at, size);
     front_leave(f);
     if (starts)
-        start_trim();
+        start_trim(caller);
     return 1;
 }
 
@@ -432,9 +450,11 @@ static int front_put_sure(const void *p, uintptr_t caller) {
 static void lock_all(void) {
     uint64_t i;
     const struct timespec moment = {0, 1000};
+    int e = errno;
     for (i = 0; i < UPFRONT_MALLOC_FRONTS; i++)
         while (!front_enter(&fronts[i]))
             nanosleep(&moment, NULL);
+    errno = e;
     for (i = 0; i < PLACES; i++)
         pthread_mutex_lock(&places[i]->lock);
 }
@@ -471,25 +491,26 @@ static uint64_t usable(const place *h, const void *p) { return upfront_heap_aske
  * _cgo_cmalloc, which is the first Go frame above the call. No C code of a program runs below
  * either, so none gets a byte of the part. ld.so has an address range. */
 
-static __thread int for_runtime __attribute__((tls_model("initial-exec")));
-static uintptr_t linker, linker_end;
+enum { NO_HOOK, START_THREAD, SET_VARIABLE, UNSET_VARIABLE, FIND_STACK };
+static __thread int hook __attribute__((tls_model("initial-exec")));
+static __thread int said_in_hook __attribute__((tls_model("initial-exec")));
 
-enum { HOOKS = UPFRONT_MALLOC_HOOKS };
-static void (*hooked[HOOKS])(void *);
+static void (*hooked[UPFRONT_MALLOC_HOOKS])(void *);
 
-static void call_hooked(int i, void *arg) {
-    for_runtime++;
-    hooked[i](arg);
-    for_runtime--;
+static void call_hooked(int which, void *arg) {
+    hook = which;
+    said_in_hook = 0;
+    hooked[which - 1](arg);
+    hook = NO_HOOK;
 }
 
-static void start_thread(void *arg) { call_hooked(0, arg); }
-static void set_variable(void *arg) { call_hooked(1, arg); }
-static void unset_variable(void *arg) { call_hooked(2, arg); }
-static void find_stack(void *arg) { call_hooked(3, arg); }
+static void start_thread(void *arg) { call_hooked(START_THREAD, arg); }
+static void set_variable(void *arg) { call_hooked(SET_VARIABLE, arg); }
+static void unset_variable(void *arg) { call_hooked(UNSET_VARIABLE, arg); }
+static void find_stack(void *arg) { call_hooked(FIND_STACK, arg); }
 
 void *upfront_malloc_hook(int i, void *was) {
-    void (*const with_flag[HOOKS])(void *) = {start_thread, set_variable, unset_variable, find_stack};
+    void (*const with_flag[UPFRONT_MALLOC_HOOKS])(void *) = {start_thread, set_variable, unset_variable, find_stack};
     void *now;
     memcpy(&hooked[i], &was, sizeof was);
     memcpy(&now, &with_flag[i], sizeof now);
@@ -501,10 +522,15 @@ static int ends_with(const char *text, const char *end) {
     return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
+static inline int is_in(extent x, uintptr_t p) { return p - x.from < x.end - x.from; }
+
+/* Returns 0 for a request that may be refused, and 2 for one whose refusal ends the process at
+ * once: its line must come first. */
 static int is_for_runtime(const refusal *r) {
     upfront_go_place p;
-    return for_runtime || r->caller - linker < linker_end - linker ||
-           (r->frames != 0 && upfront_go_line(r->go[0] - 1, &p) && ends_with(p.function, "._cgo_cmalloc"));
+    if (hook != NO_HOOK || is_in(linker, (uintptr_t)r->caller))
+        return hook == START_THREAD && !said_in_hook ? 2 : 1;
+    return r->frames != 0 && upfront_go_line(r->go[0] - 1, &p) && ends_with(p.function, "._cgo_cmalloc") ? 2 : 0;
 }
 
 /* Refusals. */
@@ -635,10 +661,9 @@ static void *refuse_align(uint64_t align, uint64_t size, uintptr_t caller) {
     return NULL;
 }
 
-/* Counts a refusal, and returns its kind. A line is due for the first of a kind, and when the count
- * has doubled; also for a request that ends the process and is larger than the runtime's part. A
- * request that no plan could hold is a probe of the size of memory, and has no line. pre: all
- * locks */
+/* Counts a refusal, and returns its kind. A line is due for the first of a kind, when the count has
+ * doubled, and for a refusal that ends the process. A request that no plan could hold is a probe of
+ * the size of memory, and has no line. pre: all locks */
 static int count_refused(refusal *r, int ends, int *due) {
     int kind = FULL;
     if (r->size > UPFRONT_OFFSET_MAX || (r->of == &range && r->size > range.size))
@@ -650,8 +675,8 @@ static int count_refused(refusal *r, int ends, int *due) {
     r->reserve = lent == 0 ? plan.reserve : 0;
     r->count = refused[kind].count + 1;
     refused[kind] = *r;
-    *due = r->size <= UPFRONT_OFFSET_MAX &&
-           (r->count == 1 || (kind != LARGE && (r->count & (r->count - 1)) == 0) || (ends && kind != RUNTIME));
+    *due = r->size <= UPFRONT_OFFSET_MAX && (r->count == 1 || (kind != LARGE && (r->count & (r->count - 1)) == 0) || ends == 2);
+    said_in_hook |= *due;
     return kind;
 }
 
@@ -750,7 +775,7 @@ static __attribute__((noinline)) void release(const char *call, void *p, uintptr
     if (code != UPFRONT_OK && code != UPFRONT_CORRUPT)
         misuse(call, p, code, caller);
     if (starts)
-        start_trim();
+        start_trim(caller);
 }
 
 static inline void give(const char *call, void *p, uintptr_t caller) {
@@ -776,7 +801,7 @@ static place *place_live(const char *call, const void *p, uintptr_t caller) {
 static void *resize(const char *call, void *p, size_t size, uintptr_t caller) {
     place *h;
     uint64_t want = rounded(size), old;
-    int taken;
+    int taken, starts;
     void *q;
     if (p == NULL)
         q = alloc(size, caller);
@@ -788,21 +813,22 @@ static void *resize(const char *call, void *p, size_t size, uintptr_t caller) {
         old = usable(h, p);
         if (old == want)
             return p;
-        q = NULL;
-        if (h != place_now()) { /* it moves to the heap that serves */
+        if (h != place_now() && want > old) { /* it moves to the heap that serves */
             q = alloc(size, caller);
             if (q != NULL) {
-                memcpy(q, p, (size_t)(old < size ? old : size));
+                memcpy(q, p, (size_t)old);
                 release(call, p, caller);
             }
-        }
-        if (q == NULL && (h == place_now() || want < old)) {
+        } else {
             taken = upfront_shared_lock(&h->lock);
             q = whole(h, upfront_heap_realloc(h->heap, p, want));
             h->frees++;
+            starts = h == &range && wants_trim();
             leave(h, taken, caller);
             if (q == NULL)
-                q = last_try(h, p, size, 0, caller);
+                q = last_try(h, p, size, UPFRONT_HEAP_ALIGN, caller);
+            if (starts)
+                start_trim(caller);
         }
     }
     if (q == NULL)
@@ -895,6 +921,8 @@ EXPORT void *__libc_malloc(size_t size) { return malloc(size); }
 EXPORT void *__libc_calloc(size_t count, size_t size) { return calloc(count, size); }
 EXPORT void *__libc_realloc(void *p, size_t size) { return realloc(p, size); }
 EXPORT void *__libc_memalign(size_t align, size_t size) { return memalign(align, size); }
+EXPORT void *__libc_valloc(size_t size) { return valloc(size); }
+EXPORT void *__libc_pvalloc(size_t size) { return pvalloc(size); }
 EXPORT void __libc_free(void *p) { free(p); }
 #endif
 
@@ -978,6 +1006,7 @@ uint64_t upfront_malloc_trim(void) {
         return 0;
     lock_all();
     flush_all(CALLER);
+    look_at_use();
     bytes = discard_free(NULL);
     trimmed += bytes;
     unlock_all();
@@ -1002,6 +1031,7 @@ int upfront_malloc_look(void) {
     goes_on = stamped || seen != range.frees;
     if (goes_on) {
         flush_all(CALLER);
+        look_at_use();
         stamped = 0;
         trimmed += discard_free(&stamped);
         seen = range.frees;
@@ -1011,48 +1041,88 @@ int upfront_malloc_look(void) {
     return goes_on;
 }
 
-/* Lives while freed memory waits to go back. */
+#ifdef UPFRONT_MALLOC_PRELOAD
+/* Reports whether no other thread of the process runs. A main thread that has ended stays in the
+ * list. It returns 0 without a /proc. */
+static int is_last(void) {
+    char list[1024];
+    char state[64];
+    ssize_t size, at;
+    int entries = 0, file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    const char *name_end;
+    if (file < 0)
+        return 0;
+    size = read(file, state, sizeof state - 1); /* "4711 (name) Z ...", of the main thread */
+    close(file);
+    state[size < 0 ? 0 : size] = 0;
+    name_end = strrchr(state, ')');
+    if (name_end == NULL || name_end[1] != ' ' || name_end[2] != 'Z')
+        return 0;
+    file = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    size = syscall(SYS_getdents64, file, list, sizeof list);
+    close(file);
+    for (at = 0; at < size; entries++) {
+        unsigned short length;
+        memcpy(&length, list + at + 16, sizeof length); /* d_reclen */
+        at += length;
+    }
+    return entries == 4; /* ".", "..", the main thread, this one */
+}
+
+/* Lives while freed memory waits to go back. It ends if it is the last thread. */
 static void *trim_thread(void *unused) {
-    struct timespec wait = {(time_t)(plan.trim / 1000000000), (long)(plan.trim % 1000000000)};
+    const uint64_t second = 1000000000;
     (void)unused;
-    do
-        nanosleep(&wait, NULL);
-    while (upfront_malloc_look());
+    do {
+        uint64_t left = plan.trim, part;
+        for (; left != 0; left -= part) {
+            struct timespec wait = {1, 0};
+            part = left < second ? left : second;
+            if (part < second)
+                wait = (struct timespec){0, (long)part};
+            nanosleep(&wait, NULL);
+            if (is_last())
+                return NULL;
+        }
+    } while (upfront_malloc_look());
     return NULL;
 }
 
-/* Starts the thread that trims. It runs no handler of the program's, so it blocks the signals; but
- * those that end a process it leaves as the caller has them. Without memory or right for a thread,
- * a later free tries again. pre: no lock is held */
-static __attribute__((noinline, cold)) void start_trim(void) {
-    const int ending_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
+/* Starts the thread that trims, with all signals blocked: it must take none from the program. A
+ * free of libc's own may hold a lock that pthread_create needs, and the child of a vfork has no
+ * threads. Then, and without memory or right for a thread, a later free tries again. pre: no lock
+ * is held */
+static __attribute__((noinline, cold)) void start_trim(uintptr_t caller) {
     sigset_t all, old;
     pthread_attr_t attr;
     pthread_t thread;
-    int code, e = errno;
-    size_t i;
-    if (!can_trim() || __atomic_exchange_n(&trims, 1, __ATOMIC_ACQ_REL) != 0)
+    int failed, e = errno;
+    if (!can_trim() || is_in(linker, caller) || is_in(libc, caller) || is_in(threads_of_libc, caller) || getpid() != process ||
+        __atomic_exchange_n(&trims, 1, __ATOMIC_ACQ_REL) != 0)
         return;
-    code = pthread_attr_init(&attr);
-    if (code == 0) {
+    failed = pthread_attr_init(&attr);
+    if (!failed) {
         pthread_attr_setstacksize(&attr, 65536);
         pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
         sigfillset(&all);
-        for (i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++)
-            sigdelset(&all, ending_signals[i]);
-        pthread_sigmask(SIG_BLOCK, &all, &old);
-        code = pthread_create(&thread, &attr, trim_thread, NULL);
-        if (code == EINVAL) { /* too small for the thread-local memory of this program */
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        failed = pthread_create(&thread, &attr, trim_thread, NULL);
+        if (failed == EINVAL) { /* too small for the thread-local memory of this program */
             pthread_attr_setstacksize(&attr, 1 << 20);
-            code = pthread_create(&thread, &attr, trim_thread, NULL);
+            failed = pthread_create(&thread, &attr, trim_thread, NULL);
         }
         pthread_sigmask(SIG_SETMASK, &old, NULL);
         pthread_attr_destroy(&attr);
     }
-    if (code != 0)
+    if (failed)
         __atomic_store_n(&trims, 0, __ATOMIC_RELEASE);
     errno = e;
 }
+#else
+static void start_trim(uintptr_t caller) { (void)caller; }
+#endif
 
 /* Begin. */
 
@@ -1218,6 +1288,7 @@ static void child(void) {
     unlock_all();
     watch.event = -1; /* the parent's */
     trims = 0;
+    process = getpid();
 }
 
 #ifdef __GLIBC__
@@ -1246,10 +1317,25 @@ EXPORT __attribute__((weak)) int __register_atfork(void (*prepare)(void), void (
 }
 #endif
 
-__attribute__((constructor(101))) static void start(void) {
 #ifdef __GLIBC__
-    upfront_code_of(getauxval(AT_BASE), &linker, &linker_end);
+/* ld.so's address is 0 among the kernel's words if the program was started by its name. */
+static uintptr_t linker_base(void) {
+    uintptr_t base = getauxval(AT_BASE);
+    const struct r_debug *d = base == 0 ? (const struct r_debug *)dlsym(RTLD_DEFAULT, "_r_debug") : NULL;
+    return d != NULL ? d->r_ldbase : base;
+}
 #endif
+
+__attribute__((constructor(101))) static void start(void) {
+    void *(*volatile copy)(void *, const void *, size_t) = memmove; /* not the compiler's own */
+    int (*volatile create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = pthread_create;
+    process = getpid();
+#ifdef __GLIBC__
+    upfront_code_at(linker_base(), &linker.from, &linker.end);
+#endif
+    upfront_code_around((uintptr_t)copy, &libc.from, &libc.end);
+    upfront_code_around((uintptr_t)create, &threads_of_libc.from, &threads_of_libc.end);
+    upfront_symbol_of(0, NULL);
     know_standard_error();
     pthread_atfork(lock_all, unlock_all, child);
 }

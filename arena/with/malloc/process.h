@@ -13,8 +13,9 @@
  *            size to set; so is each that doubles their number. The line takes no memory.
  * Cost       A block from a front: a lock, and the check of a header. Others: the heap's lock and
  *            the heap's cost. A refusal takes all locks and frees the fronts' blocks.
- * Threads    Any. A fork waits for the locks, so the child's heap is whole. The thread that trims
- *            starts when there is freed memory to give back, and ends when there is none.
+ * Threads    Any. A fork waits for the locks, so the child's heap is whole. In the preloaded
+ *            library a thread trims. It starts when there is freed memory to give back, and ends
+ *            when there is none, or when it is the last thread.
  * Misuse     A line on standard error, then abort(): a double free, an address at which no block
  *            starts, an overwritten header. Not detected: two frees of one block at the same
  *            moment, until the block is allocated again.
@@ -39,7 +40,7 @@
 typedef struct upfront_malloc_plan {
     uint64_t size, reserve, runtime; /* bytes; reserve and runtime are parts of size */
     uint64_t fronts;
-    uint64_t trim; /* nanoseconds; 0: never */
+    uint64_t trim; /* nanoseconds between looks of the preloaded library's thread; 0: never */
     int prefault, lock;
 } upfront_malloc_plan;
 
@@ -71,7 +72,7 @@ void upfront_malloc_count(upfront_malloc_counts *out);
  * the bytes of those that were resident. */
 uint64_t upfront_malloc_trim(void);
 
-/* One look of the thread that trims: gives back the pages that were free at the last look, too.
+/* One look for pages to give back: gives back the pages that were free at the last look, too.
  * Returns 0 if it had nothing to do: no block was freed since a look that found no newly free
  * pages. */
 int upfront_malloc_look(void);
