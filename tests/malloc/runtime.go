@@ -118,7 +118,8 @@ func warn(_ args, out io.Writer) (int, error) {
 	fmt.Fprintln(out, <-warnings)
 	C.work_free_all(kept)
 	// small blocks, which go back by way of fronts, and then one large one
-	if line := C.work_spread(4200, 500); line != 0 {
+	var blocks C.uint64_t
+	if line := C.work_fill(500, &blocks); line != 0 {
 		return int(line), nil
 	}
 	fmt.Fprintln(out, <-warnings)

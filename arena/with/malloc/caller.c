@@ -247,7 +247,13 @@ static int find_symbol(const struct link_map *map, uintptr_t address, upfront_sy
     return 0;
 }
 
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+#ifdef __GLIBC__
+#define FINDS __GLIBC_PREREQ(2, 35)
+#else
+#define FINDS 0
+#endif
+
+#if FINDS
 typedef int finding(void *, struct dl_find_object *);
 
 /* glibc's lookup of an object takes no lock. dl_iterate_phdr's lock may be held for ever in the
