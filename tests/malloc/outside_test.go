@@ -87,8 +87,9 @@ func TestLateData(t *testing.T) {
 	ends(t, "-size 8MiB late "+late)
 }
 
-// TestThreadThatTrims: the thread keeps no process alive, takes no signal from a thread that waits
-// for it, and isn't there before memory is free.
+// TestThreadThatTrims: the thread keeps no process alive, takes no signal from the program, isn't
+// there before memory is free, and isn't started where libc holds a lock. The line of a full heap
+// needs no lock, and survives a broken pipe.
 func TestThreadThatTrims(t *testing.T) {
 	t.Parallel()
 	step.Needs(t, step.Check)
@@ -97,9 +98,13 @@ func TestThreadThatTrims(t *testing.T) {
 	preloaded(t, library)
 	env := []string{"LD_PRELOAD=" + library, "UPFRONT_C_HEAP=64MiB", "UPFRONT_C_HEAP_TRIM=10ms"}
 	does(t, env, work, "last")
-	for _, args := range []string{"signal", "alone", "names"} {
-		assert.Equal(t, args+": 0\n", does(t, env, work, args))
+	for _, args := range []string{"signal", "alone", "names", "stacks 10"} {
+		words := strings.Fields(args)
+		assert.Equal(t, words[0]+": 0\n", does(t, env, work, words...))
 	}
+	full := []string{"LD_PRELOAD=" + library, "UPFRONT_C_HEAP=1MiB"}
+	assert.Contains(t, does(t, full, work, "children", "20"), "children: 0\n")
+	assert.Contains(t, does(t, full, work, "pipe"), "pipe: 0\n")
 }
 
 // TestPrograms runs programs of the machine with the malloc and the thread that trims. Those that
