@@ -15,9 +15,9 @@
 //
 // The package defines malloc, calloc, realloc, reallocarray, free, aligned_alloc, posix_memalign,
 // memalign, valloc, pvalloc, malloc_usable_size, malloc_trim, mallopt, mallinfo, mallinfo2,
-// malloc_stats and malloc_info, and glibc's names __libc_malloc, __libc_calloc, __libc_realloc,
-// __libc_memalign and __libc_free. C++'s operators new and delete call these. It needs Linux and
-// cgo, and no other library.
+// malloc_stats and malloc_info, and glibc's names of them: __libc_malloc, __libc_calloc,
+// __libc_realloc, __libc_memalign, __libc_valloc, __libc_pvalloc and __libc_free. C++'s operators
+// new and delete call these. It needs Linux and cgo, and no other library.
 //
 // # Before Open
 //
