@@ -85,7 +85,7 @@ func variable(name, value string) error {
 	key := C.CString(name)
 	defer C.free(unsafe.Pointer(key))
 	if got := C.getenv(key); got == nil || C.GoString(got) != value {
-		return fmt.Errorf("C doesn't see %s", name)
+		return fmt.Errorf("code in C sees no %s", name)
 	}
 	return nil
 }
