@@ -15,7 +15,7 @@ import (
 )
 
 // TestMallocCallsNoSystem: between two lines of the program no system call names the heap of C's
-// malloc. As a control, the thread that trims discards pages.
+// malloc. As a control, the goroutine that trims discards pages.
 func TestMallocCallsNoSystem(t *testing.T) {
 	step.Needs(t, step.Check)
 	program := buildLike(t, "malloc")

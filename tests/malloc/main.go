@@ -159,7 +159,7 @@ func split(_ args, out io.Writer) (int, error) {
 	return int(line), nil
 }
 
-// looks prints the bytes that were trimmed after each look of the thread that trims.
+// looks prints the bytes that were trimmed after each look for free pages.
 func looks(_ args, out io.Writer) (int, error) {
 	line := C.work_spread(1000, 10_000)
 	var after [6]uint64
@@ -252,7 +252,7 @@ func execs(args, io.Writer) (int, error) {
 }
 
 // idle does a steady work between two lines on standard error, which a trace of system calls shows.
-// With a second number, the thread that trims ends the work.
+// With a second number, the work goes on until the goroutine that trims has trimmed.
 func idle(a args, _ io.Writer) (int, error) {
 	line := C.work_stress(4, 20000, 10000, 1) // threads have their stacks
 	base, size := heap()

@@ -357,7 +357,7 @@ func TestTrimFlushes(t *testing.T) {
 	assert.Greater(t, n[0], uint64(700<<10))
 }
 
-// TestTrimWaits: the thread that trims gives back the pages that it saw free before. It goes on
+// TestTrimWaits: a look gives back the pages that the look before saw free. There is more to do
 // after the next free.
 func TestTrimWaits(t *testing.T) {
 	t.Parallel()

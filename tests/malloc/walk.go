@@ -31,7 +31,7 @@ func parked() uint64 {
 	return uint64(c.parked)
 }
 
-// look is one look of the thread that trims. It returns false if there was nothing to do.
+// look is one look for free pages. It returns false if there was nothing to do.
 func look() (goesOn bool) { return C.upfront_malloc_look() != 0 }
 
 // heap returns the address and the size of the heap.
