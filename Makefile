@@ -52,7 +52,7 @@ bench-base: ## renews the instruction counts that make check compares with
 	@cd tests/bench && $(GO) build -o $(BENCH) . && $(BENCH) -base
 others: ## other people's programs in a budget: a table; ARGS=-short
 	@cd tests/others && $(GO) run . $(ARGS)
-strangers: ## programs written by the docs alone, and Go twins; ARGS=-h
+strangers: ## programs written by the docs only, and Go twins; ARGS=-h
 	@$(GO) run ./tests/strangers $(ARGS)
 
 cross: ## a handheld's files, for each target; ARGS=linux-arm64

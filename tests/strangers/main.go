@@ -2,10 +2,10 @@
 // cost of both. README.md describes the programs and the measurement.
 //
 //	strangers [-rounds 5] [-programs rooms,game]
-//	strangers -half rooms/Go
+//	strangers -version rooms/Go
 //
-// The second form runs one half in this process and prints a line of JSON. The first form starts it
-// for each half, so that a process's CPU time, garbage and peak are the half's own.
+// The second form runs one version in this process and prints a line of JSON. The first form starts
+// a process for each version, so that a process's CPU time, garbage and peak are the version's own.
 package main
 
 import (
@@ -26,35 +26,35 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/world"
 )
 
-// program is a program with its halves. The first half is the twin.
+// program is a program with its versions. The first version is the twin.
 type program struct {
-	name   string
-	sum    uint64 // of each half
-	halves []half
+	name     string
+	sum      uint64 // of each version
+	versions []version
 }
 
-type half struct {
+type version struct {
 	name string
-	run  work.Half
-	file string  // the file with the half's code
+	run  work.Version
+	file string  // the file with the version's code
 	cpu  float64 // the target: at most this many times the twin's CPU time
 }
 
 var programs = []program{
-	{"rooms", 0xa67a78b98d8e34d0, []half{
+	{"rooms", 0xa67a78b98d8e34d0, []version{
 		{"Go", twin.Rooms, "twin/rooms.go", 0},
 		{"Upfront", rooms.Play, "rooms/rooms.go", 1.15},
 	}},
-	{"world", 0x71bbe92f1c025128, []half{
+	{"world", 0x71bbe92f1c025128, []version{
 		{"Go", twin.World, "twin/world.go", 0},
 		{"Slots", world.Slots, "world/slots.go", 1.4},
 		{"Heap", world.Heap, "world/heap.go", 1.2},
 	}},
-	{"lines", 0x9fca32e772cab5bd, []half{
+	{"lines", 0x9fca32e772cab5bd, []version{
 		{"Go", twin.Lines, "twin/lines.go", 0},
 		{"Upfront", lines.Play, "lines/lines.go", 1.15},
 	}},
-	{"game", 0x97a52578ae6f812e, []half{
+	{"game", 0x97a52578ae6f812e, []version{
 		{"Go", twin.Game, "twin/game.go", 0},
 		{"Upfront", game.Play, "game/game.go", 1.1},
 	}},
@@ -79,9 +79,9 @@ func main() {
 
 func run(args []string) error {
 	flags := flag.NewFlagSet("strangers", flag.ContinueOnError)
-	rounds := flags.Int("rounds", 5, "`times` that each half is run")
+	rounds := flags.Int("rounds", 5, "`times` that each version is run")
 	names := flags.String("programs", "", "the programs to run, `names` with commas; all without it")
-	one := flags.String("half", "", "the `half` to run in this process, such as rooms/Go")
+	one := flags.String("version", "", "the `version` to run in this process, such as rooms/Go")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func run(args []string) error {
 	seen := map[string][]figures{}
 	for round := range max(*rounds, 1) {
 		for _, p := range chosen {
-			for _, h := range p.halves {
+			for _, h := range p.versions {
 				name := p.name + "/" + h.name
 				f, err := start(name)
 				if err == nil {
@@ -131,15 +131,15 @@ func choose(names string) (chosen []program, err error) {
 	return chosen, nil
 }
 
-// check returns an error if a half's sum isn't the program's.
-func (p program) check(h half, sum uint64) error {
+// check returns an error if a version's sum isn't the program's.
+func (p program) check(h version, sum uint64) error {
 	if sum != p.sum {
 		return fmt.Errorf("%s/%s: the sum is %#x, and the program's is %#x", p.name, h.name, sum, p.sum)
 	}
 	return nil
 }
 
-// figures are the cost of a half. The half's process prints all of them but the CPU time.
+// figures are the cost of a version. The version's process prints all of them but the CPU time.
 type figures struct {
 	Sum      uint64  `json:"sum"`
 	CPU      float64 `json:"-"`           // s, of the whole process
@@ -151,7 +151,7 @@ type figures struct {
 
 func alone(name string) error {
 	for _, p := range programs {
-		for _, h := range p.halves {
+		for _, h := range p.versions {
 			if p.name+"/"+h.name != name {
 				continue
 			}
@@ -163,7 +163,7 @@ func alone(name string) error {
 				Slowest: float64(m.Slowest().Nanoseconds()) / 1e3, Resident: peak(), Ticks: m.Ticks()})
 		}
 	}
-	return fmt.Errorf("-half: no half %q", name)
+	return fmt.Errorf("-version: no version %q", name)
 }
 
 // peak returns the most memory that this process had resident, in MB.
@@ -181,7 +181,7 @@ func start(name string) (f figures, err error) {
 		return f, err
 	}
 	var out bytes.Buffer
-	c := exec.Command(program, "-half", name)
+	c := exec.Command(program, "-version", name)
 	c.Stdout, c.Stderr = &out, os.Stderr
 	if err = c.Run(); err != nil {
 		return f, fmt.Errorf("%s: %w", name, err)

@@ -16,9 +16,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 )
 
-// TestHalves runs each half twice. Each time the sum is the program's, and the plan is large
-// enough. A half with upfront makes at most a tenth of its twin's garbage.
-func TestHalves(t *testing.T) {
+// TestVersions runs each version twice. Each time the sum is the program's, and the plan is large
+// enough. A version with upfront makes at most a tenth of its twin's garbage.
+func TestVersions(t *testing.T) {
 	step.Needs(t, step.Gate)
 	slow := arena_c.Race || arena_c.Asan
 	rounds := 2
@@ -27,7 +27,7 @@ func TestHalves(t *testing.T) {
 	}
 	for _, p := range programs {
 		var twin uint64
-		for i, h := range p.halves {
+		for i, h := range p.versions {
 			for range rounds {
 				sum, m, err := work.Run(h.run)
 				require.NoError(t, err, "%s/%s", p.name, h.name)
@@ -43,7 +43,7 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// TestCommand runs a program as make strangers does: each half in a process of its own.
+// TestCommand runs a program as make strangers does: each version in a process of its own.
 func TestCommand(t *testing.T) {
 	step.Needs(t, step.Gate)
 	command := filepath.Join(t.TempDir(), "strangers")
@@ -53,11 +53,11 @@ func TestCommand(t *testing.T) {
 	shown.Stderr = os.Stderr
 	text, err := shown.Output()
 	require.NoError(t, err)
-	assert.Equal(t, 2+len(programs[3].halves), bytes.Count(text, []byte("\n")), string(text))
+	assert.Equal(t, 2+len(programs[3].versions), bytes.Count(text, []byte("\n")), string(text))
 	assert.Contains(t, string(text), "\n| game, Go | ")
-	out, err = exec.Command(command, "-half", "game/C").CombinedOutput()
+	out, err = exec.Command(command, "-version", "game/C").CombinedOutput()
 	assert.Error(t, err)
-	assert.Equal(t, "strangers: -half: no half \"game/C\"\n", string(out))
+	assert.Equal(t, "strangers: -version: no version \"game/C\"\n", string(out))
 }
 
 func TestChoose(t *testing.T) {
@@ -68,14 +68,14 @@ func TestChoose(t *testing.T) {
 	assert.Equal(t, "rooms", chosen[1].name)
 	_, err = choose("game,pong")
 	assert.EqualError(t, err, `-programs: no program "pong"`)
-	err = programs[0].check(programs[0].halves[0], 1)
+	err = programs[0].check(programs[0].versions[0], 1)
 	assert.ErrorContains(t, err, "rooms/Go: the sum is 0x1, and the program's is 0x")
-	assert.NoError(t, programs[0].check(programs[0].halves[0], programs[0].sum))
+	assert.NoError(t, programs[0].check(programs[0].versions[0], programs[0].sum))
 }
 
 // TestTable checks medians, ratios to the twin, and bold figures above their targets.
 func TestTable(t *testing.T) {
-	p := program{name: "rooms", halves: []half{
+	p := program{name: "rooms", versions: []version{
 		{name: "Go", file: "twin/rooms.go"},
 		{name: "Upfront", file: "twin/rooms.go", cpu: 1.15},
 	}}

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// table returns a table of the medians of all rounds. A half with upfront also has the ratios to
+// table returns a table of the medians of all rounds. A version with upfront also has the ratios to
 // its twin. Ratios above their targets are bold.
 func table(chosen []program, seen map[string][]figures) string {
 	var b strings.Builder
 	b.WriteString("| program | CPU s | garbage MB | tick p99.9 µs | peak resident MB | lines |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, p := range chosen {
 		var twin figures
-		for i, h := range p.halves {
+		for i, h := range p.versions {
 			f := medians(seen[p.name+"/"+h.name])
 			if i == 0 {
 				twin = f
@@ -57,7 +57,7 @@ func medians(rounds []figures) (f figures) {
 	return f
 }
 
-// codeLines returns the number of lines in a half's file, without blank lines and comments.
+// codeLines returns the number of lines in a version's file, without blank lines and comments.
 func codeLines(file string) (n int) {
 	text, err := sources.ReadFile(file)
 	if err != nil {

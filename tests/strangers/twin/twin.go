@@ -1,3 +1,3 @@
-// Package twin has the halves on the Go heap, as a careful Go programmer writes them: with slabs,
+// Package twin has the versions on the Go heap, as a careful Go programmer writes them: with slabs,
 // free lists and reused arrays, and without making a string twice.
 package twin

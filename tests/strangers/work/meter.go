@@ -9,26 +9,25 @@ import (
 // mostTicks is the number of ticks for which a meter has room.
 const mostTicks = 12_288
 
-// Half is one of a program's two halves: the program on the Go heap, or with upfront. It returns
-// the program's sum.
-type Half func(m *Meter) (uint64, error)
+// Version is a version of a program, on the Go heap or with upfront. It returns the program's sum.
+type Version func(m *Meter) (uint64, error)
 
-// Meter measures a half, which reports the end of its set-up, and the start and stop of each tick.
+// Meter measures a version, which reports the end of its set-up, and the start and stop of each tick.
 type Meter struct {
 	ticks []time.Duration
 	start time.Time
 	setUp uint64 // bytes that were allocated on the Go heap before Ready
 }
 
-// Run runs a half and returns its sum and its measurements.
-func Run(h Half) (sum uint64, m *Meter, err error) {
+// Run runs a version and returns its sum and its measurements.
+func Run(h Version) (sum uint64, m *Meter, err error) {
 	m = &Meter{ticks: make([]time.Duration, 0, mostTicks)}
 	m.Ready()
 	sum, err = h(m)
 	return sum, m, err
 }
 
-// Ready ends the set-up of the half: later allocations on the Go heap count as garbage. A half
+// Ready ends the set-up of the version: later allocations on the Go heap count as garbage. A version
 // calls it once, after it has allocated its planned memory and before its first tick.
 func (m *Meter) Ready() { m.setUp = allocated() }
 
