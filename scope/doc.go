@@ -29,8 +29,8 @@
 //   - [Ref]: a reference that detects a closed scope. [Addr]: one that doesn't.
 //   - [Scratch]: a worker's own arena, for scopes that follow the call stack.
 //   - [Label]: the bytes of a subsystem.
-//   - [FullError]: the full arena or table, and the key of the plan to raise. [Misuse]: a bug to
-//     mend.
+//   - [FullError]: the full arena or table, and the key of the plan to raise. [Misuse]: a bug of
+//     the caller.
 //
 // # Rules
 //
@@ -49,41 +49,41 @@
 //
 // # Full
 //
-// A full (a request for which an arena or a table has no room) is an answer, not a failure. New,
-// Slice, Own and their like never return nil: a full unwinds to the enclosing [Scope.Do] or
-// budget.Load, which returns it as an error. Outside both it is a panic with the same text. Any New
-// may end a loader, so it must unlock with defer and pass each file or socket to Own at once.
+// Running out of room, in an arena or a table, is an expected result, not a bug. New, Slice and Own
+// never return nil: without room they unwind to the enclosing [Scope.Do] or budget.Load, which
+// returns a [FullError]. Outside both they panic with the same text. Any New may end a loader, so
+// it must unlock with defer and pass each file or socket to Own at once.
 //
 // TryNew, TrySlice and TryAllocUnzeroed return nil instead. Use them while the game runs, and on
-// goroutines of a load, which have no Load on their stack. The scope remembers the full
+// goroutines of a load, which have no Load on their stack. The scope remembers the error
 // ([Scope.Err]), and Close returns it. Get of a pool returns nil when all chunks are live. The
-// scope doesn't remember that: it is normal.
+// scope doesn't remember that, because it is normal.
 //
 // # Iterators, C and goroutines
 //
-// A full unwinds the stack of the goroutine on which it happens, as any panic does.
+// A FullError unwinds the stack of its goroutine, as any panic does.
 //
-//   - A full or a Goexit in a sequence of iter.Pull comes out of next or stop. The Do around that
-//     call returns the full; a Goexit goes on. The two sides take turns, so they may use one arena:
-//     the sequence's scope, while it is the topmost, covers the other side's. Call stop before the
-//     scope around it closes. Otherwise the sequence's scope stays open: Do and Close report it and
-//     free its values.
-//   - In Go that C calls, a full skips the C frames: a lock that C took stays taken. Where C must
-//     return, use the Try functions and check [Scope.Err] afterwards; with -asan this is necessary.
-//   - On a goroutine that a load started, no load is on the stack: a full of New ends the process.
-//     Use a Do there, and return its error from the load's function. The goroutine may use the
-//     load's scope while the load waits for it, or a scratch arena of its own (budget.Lease) at any
-//     time. After the load has returned, its scope refuses: New panics, TryNew returns nil.
+//   - If an iterator started by iter.Pull runs out of room or calls Goexit, next or stop unwinds in
+//     the caller. The Do around that call returns the FullError; a Goexit goes on. Both sides may
+//     use one arena, because only one runs at a time. While the iterator's scope is open, the
+//     caller can't allocate in its own. Call stop before the scope around it closes. Otherwise the
+//     iterator's scope stays open: Do and Close report it and free its values.
+//   - In Go that C calls, the unwinding skips the C frames: a lock that C took stays taken. Where C
+//     must return, use the Try functions and check [Scope.Err] afterwards; -asan requires that.
+//   - On a goroutine that a load started, no load is on the stack: a New without room ends the
+//     process. Use a Do there, and return its error from the load's function. The goroutine may use
+//     the load's scope while the load waits for it, or a scratch arena of its own (budget.Lease) at
+//     any time. After the load has returned, its scope refuses: New panics, TryNew returns nil.
 //
 // # Finalizers
 //
 // Finalizers of [Object], Own, Defer and C (see [Scope.C]) are one chain. They run newest first,
-// exactly once, however the scope ends: return, error, panic, Goexit or full. [ObjectMaker.Make]
-// links an object once its constructor succeeded; a failed constructor leaves nothing. A finalizer
-// that panics doesn't stop the others. If a finalizer ends its goroutine, the goroutine waits while
-// the other finalizers run on a new one, perhaps on another thread. However many fail, the time is
-// linear in their number, and the stack stays the same size. Close returns the first 16 errors and
-// the number of the others.
+// exactly once, however the scope ends: return, error, FullError, panic or Goexit.
+// [ObjectMaker.Make] links an object once its constructor succeeded; a failed constructor leaves
+// nothing. A finalizer that panics doesn't stop the others. If a finalizer ends its goroutine, the
+// goroutine waits while the other finalizers run on a new one, perhaps on another thread. However
+// many fail, the time is linear in their number, and the stack stays the same size. Close returns
+// the first 16 errors and the number of the others.
 //
 // A finalizer may not allocate in its own scope, open a scope there, or close it. It can't load,
 // rewind or close the budget that it runs in. It may use other arenas. Objects made after the
@@ -95,8 +95,8 @@
 // check runs after the finalizers, which may free blocks. If blocks are live, Close's error names
 // the scope, the arena and the number of blocks. A checked build adds the places that allocated
 // them: the 16 with the most bytes. The scope's bytes are freed all the same. Rewind and Load of a
-// region, NextFrame, Release and the budget's Close check too. A scope that is unwound by an error,
-// a full or a panic reports no blocks, only that error.
+// region, NextFrame, Release and the budget's Close check too. A scope that is unwound by an error
+// or a panic reports no blocks, only that error.
 //
 // [arena.Heap.MayLive] allows live blocks. [arena.Ring.MustEmpty] and [arena.BlockPool.MustEmpty]
 // add a ring or a block pool to the check.
@@ -117,13 +117,13 @@
 // describes how the Go and the C code stay equal.
 //
 //   - A scope takes no byte of the arena: its record is in the budget's tables.
-//   - A finalizer takes 8 bytes of the arena; Own, Defer and Keep take 16, and a place in a table
-//     of planned size (limits.owned).
+//   - A finalizer takes 8 bytes of the arena; Own, Defer and Keep take 16, and an entry of a
+//     table of planned size (limits.owned).
 //   - One call into C for each of these: making and closing a pool, each finalizer of its objects,
 //     Index, Peak, Put of an [ObjectPool], [Scope.Temp] and its end, and each run of C's
 //     finalizers.
 //   - Declare a type once: the search for Go pointers takes far longer than a New. Each [Object]
-//     takes one of the process's 4,096 places.
+//     takes one of the process's 4,096 entries.
 //
 // # On other machines
 //
