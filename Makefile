@@ -86,7 +86,7 @@ plan: build/frogpond ## renews frogpond's plan.json (package freedoom)
 base: build/frogpond ## renews the record of frogpond's memory, for make gate
 	@build/frogpond -json -wad builtin -ticks 350 -report $(POND)/testdata/recorded/builtin.json > build/record.json
 readme: ## renews the generated parts of the pages
-	UPFRONT_STEP=check $(GO) test ./budget/view ./tests/misuse ./$(POND) -run 'Handheld|Golden|Readme|FlowPage|SawTooth' -update
+	UPFRONT_STEP=check $(GO) test ./budget/guide ./budget/view ./tests/misuse ./$(POND) -run 'Handheld|Golden|Readme|GamePage|FlowPage|SawTooth' -update
 	@$(GO) test ./tests -run ReadmeRows -update
 
 # The C library: headers, both builds of the core, and files for pkg-config. The caller may set CC,

@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 	"scope/flow/view":         {"platform/jsonfile", "scope/flow"},
 	"budget":                  {"scope", "arena", "arena_c", "platform", "platform/crash", "platform/jsonfile"},
 	"budget/budgettest":       {"arena_c", "budget", "scope"},
+	"budget/guide":            {},
 	"budget/save":             {"budget", "scope", "arena", "arena/plain", "arena_c", "platform", "platform/jsonfile"},
 	"budget/record":           {"arena_c", "budget", "scope", "platform/jsonfile"},
 	"budget/view":             {"arena", "budget", "scope", "platform/jsonfile"},

@@ -156,6 +156,7 @@ var blocks = map[string][]string{
 	"arena/with/malloc/README.md":      {"package main\n\nBLOCK\nfunc main() { _, _ = open() }\n"},
 	"arena/with/sqlite/README.md":      {"arena/with/sqlite/sqlite_test.go TestPage"},
 	"budget/cmd/README.md":             {"budget/cmd/upfront-vet/main_test.go TestNewcomer", keeps},
+	"budget/guide/concepts.md":         {"budget/guide/page_test.go TestGamePage"},
 	"budget/save/README.md":            {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage"},
 	"budget/view/README.md":            {livePage},
 	"budget/with/pprof/README.md":      {"budget/with/pprof/page_test.go TestPage"},
