@@ -141,7 +141,7 @@ func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap,
 			share -= share / pageEntries // its own page tables
 		}
 		if share < least {
-			return heap, fmt.Errorf(`go_heap is "rest", and %s of %s leaves %s for it, at least %s: of %s that are free or Go's already, `+
+			return heap, fmt.Errorf(`go_heap is "rest", and %s of %s leaves %s for it, which needs %s or more: of the %s that are free or the Go heap's, `+
 				"the plan takes %s (%s) and %s stay in reserve; lower %s in the plan, or raise the limit: %s",
 				limit.Name, SizeText(limit.Bytes), SizeText(share-share%KiB), SizeText(least), SizeText(left-left%KiB),
 				SizeText(c.size+c.cHeap+c.beside), c.text, SizeText(restReserve), c.lower, limit.Raise)

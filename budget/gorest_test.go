@@ -102,7 +102,7 @@ func TestGoHeapWithTooLittleRest(t *testing.T) {
 	}
 	const least = 4 * budget.MiB
 	assert.EqualError(t, attempt(least), fmt.Sprintf(`budget "small": go_heap is "rest", and cgroup memory.max of %s leaves 4088KiB for it, `+
-		`at least 4096KiB: of %s that are free or Go's already, the plan takes %s (budget %s, page tables and runtime %s) and 16384KiB stay in reserve; `+
+		`which needs 4096KiB or more: of the %s that are free or the Go heap's, the plan takes %s (budget %s, page tables and runtime %s) and 16384KiB stay in reserve; `+
 		`lower regions[2].size (%d) in the plan, or raise the limit: docker run --memory`, text(group.Bytes), text(need+least),
 		text(need-restReserve), text(memory), text(budget.Beside(plan)), plan.Regions[2].Size))
 	require.NoError(t, attempt(least+least/511+1))
@@ -110,7 +110,7 @@ func TestGoHeapWithTooLittleRest(t *testing.T) {
 	tables := budget.GoTables(plan)
 	memory, _ = budget.MemoryOf(plan)
 	need = memory + budget.Beside(plan) + restReserve
-	assert.ErrorContains(t, attempt(least+least/511+1), "at least "+text(tables), "of the tables")
+	assert.ErrorContains(t, attempt(least+least/511+1), "which needs "+text(tables), "of the tables")
 	cost, err := plan.Cost()
 	require.NoError(t, err)
 	assert.Equal(t, tables, cost.GoHeap)

@@ -326,8 +326,8 @@ func TestErrorsOfTheUnwindingAreInTheVerdict(t *testing.T) {
 		newMark(s, 2, doPanic)
 		return errLoader
 	})
-	assert.EqualError(t, err, errLoader.Error()+"\nregion level, scope \"level\": finalizer of budget_test.mark: mark failed\n"+
-		"region systems, scope \"systems\": finalizer of budget_test.mark panicked: mark panics")
+	assert.EqualError(t, err, errLoader.Error()+"\nbudget \"small\": region level, scope \"level\": finalizer of budget_test.mark: mark failed\n"+
+		"budget \"small\": region systems, scope \"systems\": finalizer of budget_test.mark panicked: mark panics")
 	assert.ErrorIs(t, err, errLoader)
 	assert.ErrorIs(t, err, errMark)
 	assert.Zero(t, b.Report().ErrorCount, "what a load itself says is not reported twice")

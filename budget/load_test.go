@@ -335,9 +335,9 @@ func TestErrorsOfOldContentsGoToReportAndHookOnly(t *testing.T) {
 	assert.Equal(t, []int64{4, 3, 2, 1}, ran)
 	require.Len(t, told, 1)
 	assert.ErrorIs(t, told[0], errMark)
-	text := "region level, scope \"level\": finalizer of budget_test.mark: mark failed\n" +
-		"region level, scope \"level\": finalizer of budget_test.mark panicked: mark panics\n" +
-		"region systems, scope \"systems\": finalizer of budget_test.mark: mark failed"
+	text := "budget \"small\": region level, scope \"level\": finalizer of budget_test.mark: mark failed\n" +
+		"budget \"small\": region level, scope \"level\": finalizer of budget_test.mark panicked: mark panics\n" +
+		"budget \"small\": region systems, scope \"systems\": finalizer of budget_test.mark: mark failed"
 	assert.EqualError(t, told[0], text)
 	r := b.Report()
 	assert.Equal(t, []string{text}, r.Errors)
@@ -362,7 +362,7 @@ func TestErrorsOfOldContentsGoToReportAndHookOnly(t *testing.T) {
 // TestLoadThatDoesntReturnTellsOfFinalizers: after a panic or Goexit no caller gets Load's error,
 // so the report has it.
 func TestLoadThatDoesntReturnTellsOfFinalizers(t *testing.T) {
-	const text = `region level, scope "level": finalizer of budget_test.mark: mark failed`
+	const text = `budget "small": region level, scope "level": finalizer of budget_test.mark: mark failed`
 	b := open(t, small())
 	assert.PanicsWithValue(t, "loader", func() {
 		_, _ = load(b, "level", func(s scope.Scope) error {
@@ -399,7 +399,7 @@ func TestReportKeepsTheLast16Errors(t *testing.T) {
 	assert.Equal(t, 19, r.ErrorCount)
 	require.Len(t, r.Errors, 16)
 	for i, text := range r.Errors {
-		assert.Equal(t, fmt.Sprintf(`region level, scope "level": a deferred function panicked: %d`, i+3), unsited(errors.New(text)))
+		assert.Equal(t, fmt.Sprintf(`budget "small": region level, scope "level": a deferred function panicked: %d`, i+3), unsited(errors.New(text)))
 	}
 }
 

@@ -353,7 +353,12 @@ func (u *unwinding) failed(err error) { u.fail(fmt.Errorf("%s: %w%s", u.name(), 
 func (u *unwinding) fail(err error) {
 	st := u.st
 	st.failed++
-	u.errs.add(fmt.Errorf("%s, scope %q: %w", st.Arena, st.nameOf(u.h, u.h.Depth), err))
+	u.errs.add(fmt.Errorf("%s: %w", st.ending(u.h), err))
+}
+
+// ending names the topmost scope of an end, for an error of its close.
+func (st *Stack) ending(h *arena_c.Scopes) string {
+	return fmt.Sprintf("budget %q: %s, scope %q", st.Budget, st.Arena, st.nameOf(h, h.Depth))
 }
 
 func (u *unwinding) name() string {

@@ -297,8 +297,8 @@ func TestCFinalizerThatPanics(t *testing.T) {
 	require.NoError(t, load(0, 1, 4, 5, 8))
 	err := b.Region("level").Rewind(t.Context())
 	assert.Equal(t, []int64{100, 8, 5, 4, 1, 0}, closed)
-	assert.EqualError(t, err, "region level, scope \"level\": a finalizer of C panicked: called from C\n"+
-		"region level, scope \"level\": a finalizer of C panicked: called from C")
+	assert.EqualError(t, err, "budget \"test\": region level, scope \"level\": a finalizer of C panicked: called from C\n"+
+		"budget \"test\": region level, scope \"level\": a finalizer of C panicked: called from C")
 	require.NoError(t, load(0), "the region is good")
 }
 

@@ -56,9 +56,8 @@ func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 		do = "MustEmpty asked for none"
 	}
 	name := room.Kind.String()
-	return fmt.Errorf("%s, scope %q: %s %s of %d bytes ends with %d live %s, %d bytes used; %s%s%s", st.Arena,
-		st.nameOf(h, h.Depth), article(name), name, room.Size, live, what, used, do, room.Site.Tell("made"),
-		st.whose(room.Kind, block, live))
+	return fmt.Errorf("%s: %s %s of %d bytes ends with %d live %s, %d bytes used; %s%s%s", st.ending(h),
+		article(name), name, room.Size, live, what, used, do, room.Site.Tell("made"), st.whose(room.Kind, block, live))
 }
 
 const placesTold = 16

@@ -32,6 +32,6 @@ func Example_blocksThatLive() {
 	fmt.Println(said)
 	fmt.Println(query(true))
 	// Output:
-	// scratch 0.0, scope "query": an arena.Heap of 4096 bytes ends with 1 live block, 128 bytes used; free each before the scope closes, or call MayLive
+	// budget "example": scratch 0.0, scope "query": an arena.Heap of 4096 bytes ends with 1 live block, 128 bytes used; free each before the scope closes, or call MayLive
 	// <nil>
 }

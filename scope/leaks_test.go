@@ -121,9 +121,9 @@ func TestLeaksAreToldWhole(t *testing.T) {
 		}
 	}
 	require.Len(t, told, 2)
-	assert.Equal(t, `scratch 0.0, scope "match": an arena.Buddy of 4096 bytes ends with 1 live block, 128 bytes used; `+
+	assert.Equal(t, `budget "test": scratch 0.0, scope "match": an arena.Buddy of 4096 bytes ends with 1 live block, 128 bytes used; `+
 		`free each before the scope closes, or call MayLive`, told[0])
-	assert.Regexp(t, `^scratch 0.0, scope "match": an arena.Heap of 16384 bytes ends with 102 live blocks, \d+ bytes used; `+
+	assert.Regexp(t, `^budget "test": scratch 0.0, scope "match": an arena.Heap of 16384 bytes ends with 102 live blocks, \d+ bytes used; `+
 		`free each before the scope closes, or call MayLive$`, told[1])
 	assert.EqualValues(t, 103, scope.StackOf(s).Stats().Leaks)
 }

@@ -60,7 +60,7 @@ func TestTwoCopies(t *testing.T) {
 	goCommand(t, dir, "mod", "tidy")
 	flags := strings.TrimSpace(output(t, dir, nil, "go", "list", "-f", `-O2 -g -I{{.Dir}} {{join .CgoCFLAGS " "}}`, module+"/arena_c"))
 	assert.Empty(t, output(t, dir, []string{"CGO_CFLAGS=" + flags}, "go", "build", "-trimpath", "-o", "twice", "."))
-	leaks := `region level, scope "level": an arena.Heap of %d bytes ends with 1 live block, %d bytes used; ` +
+	leaks := `budget %q: region level, scope "level": an arena.Heap of %d bytes ends with 1 live block, %d bytes used; ` +
 		"free each before the scope closes, or call MayLive\n"
-	assert.Equal(t, fmt.Sprintf("true\n"+leaks+leaks, 4096, 128, 8192, 5024), output(t, dir, nil, filepath.Join(dir, "twice")))
+	assert.Equal(t, fmt.Sprintf("true\n"+leaks+leaks, "ours", 4096, 128, "theirs", 8192, 5024), output(t, dir, nil, filepath.Join(dir, "twice")))
 }

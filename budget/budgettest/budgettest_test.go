@@ -110,7 +110,7 @@ func TestOpenFailsATest(t *testing.T) {
 		},
 		"finalizer": {
 			func(b *budget.Budget) { b.Frame().Defer(func() { panic("boom") }) },
-			[]string{"budgettest: Close: frame 0, scope \"frame\": a deferred function panicked: boom",
+			[]string{"budgettest: Close: budget \"watched\": frame 0, scope \"frame\": a deferred function panicked: boom",
 				"budgettest: leaks: {Scopes:0 Owned:0 Finalizers:1 Slots:0 Scratch:0 Blocks:0}"},
 		},
 		"stray write": {

@@ -11,8 +11,9 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
-// ErrLongKey is the error of StringMap.Set for a key that is longer than k bytes.
-var ErrLongKey = errors.New("container: the key is longer than the k of NewStringMap")
+// ErrLongKey matches, with errors.Is, the error of StringMap.Set for a key that is longer than k
+// bytes.
+var ErrLongKey = errors.New("container: the key is too long")
 
 // StringMap finds at most n values of V by strings of at most k bytes each. It copies the keys, so
 // they may be in any memory. A value doesn't move. For the order of the keys and the seed of the
@@ -24,6 +25,7 @@ type StringMap[V any] struct {
 	table[V]
 	allNames
 	full *scope.FullError // the first full of Set
+	long error            // the first ErrLongKey of Set
 }
 
 type allNames struct {
@@ -104,15 +106,16 @@ func (m *StringMap[V]) look() error {
 	})
 }
 
-// Set sets the value of a key to v. It returns [ErrLongKey] for a key of more than k bytes, and a
+// Set sets the value of a key to v. It returns an [ErrLongKey] for a key of more than k bytes, and a
 // [scope.FullError] if the key is new and the map has n keys. It panics after the scope closed.
-// Cost: the hash, the copy of the key, and a few ns. Only the first full allocates on the Go heap.
+// Cost: the hash, the copy of the key, and a few ns. Only the first error of each kind allocates on
+// the Go heap.
 func (m *StringMap[V]) Set(key string, v V) error {
 	if !m.life.began().Alive() {
 		panic(lifetime.Closed{Life: m.life.Life, What: "Set in a StringMap"})
 	}
 	if len(key) > m.most {
-		return ErrLongKey
+		return m.longKey()
 	}
 	hash := m.hash(key)
 	at, entry := m.find(key, hash)
@@ -130,6 +133,20 @@ func (m *StringMap[V]) Set(key string, v V) error {
 	m.sizes[entry] = uint64(len(key))
 	copy(m.slot(entry), key)
 	return nil
+}
+
+func (m *StringMap[V]) longKey() error {
+	if m.long != nil {
+		return m.long
+	}
+	where := ""
+	if s := m.life.Scope; s != (scope.Scope{}) {
+		budget, arena, name := scope.NamesOf(s)
+		where = fmt.Sprintf("budget %q: %s: scope %q: ", budget, arena, name)
+	}
+	m.long = fmt.Errorf("%sa StringMap has keys of at most %d bytes; make it with a larger k, or refuse the key: %w",
+		where, m.most, ErrLongKey)
+	return m.long
 }
 
 // SetBytes is Set of a key in bytes, as in a packet. It doesn't keep the slice.
