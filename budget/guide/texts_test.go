@@ -1,0 +1,398 @@
+//go:build linux && !race && !asan && !checked && !upfront_cgo
+
+package guide_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/upfront-mem/upfront/arena/blob"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/cache"
+	"github.com/upfront-mem/upfront/scope/container"
+	"github.com/upfront-mem/upfront/scope/flow"
+)
+
+// A message is a text of the page, and the function that makes the library return, panic with or
+// print it. Messages with one mark are in one block.
+type message struct {
+	mark string
+	text func() string
+}
+
+type frog struct{ X, Y, Age uint64 }
+
+var (
+	ctx   = context.Background()
+	frogMaker = scope.Plain[frog]()
+	ids   = scope.Plain[uint64]()
+)
+
+// pond is a plan in which each message has its place.
+func pond() budget.Plan {
+	return budget.Plan{
+		Name: "pond",
+		Regions: []budget.RegionPlan{
+			{Name: "systems", Size: 64 * budget.KiB},
+			{Name: "level", Size: 64 * budget.KiB},
+			{Name: "room", Size: 4 * budget.KiB, Slots: 2, State: true},
+		},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 4 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 2, Size: 4 * budget.KiB},
+		Limits:  budget.Limits{Scopes: 4, Pools: 2, Owned: 2, Labels: 2},
+		OnError: func(error) {},
+	}
+}
+
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+// of returns the text of an error, which there has to be.
+func of(err error) string {
+	if err == nil {
+		panic(errors.New("no error"))
+	}
+	return err.Error()
+}
+
+// panicOf returns the text of the panic of fn.
+func panicOf(fn func()) (text string) {
+	defer func() { text = fmt.Sprint(recover()) }()
+	fn()
+	return ""
+}
+
+// with returns the text that fn returns for an open budget.
+func with(plan budget.Plan, fn func(b *budget.Budget) string) string {
+	b := must(budget.Open(plan))
+	defer b.Close()
+	return fn(b)
+}
+
+// inLevel returns the error of a load of region level with fn.
+func inLevel(fn func(s scope.Scope) error) string {
+	return with(pond(), func(b *budget.Budget) string { return of(load(b.Region("level"), fn)) })
+}
+
+func load(r budget.Region, fn func(s scope.Scope) error) error {
+	_, err := budget.Load(ctx, r, func(s scope.Scope) (*frog, error) { return nil, fn(s) })
+	return err
+}
+
+// onScratch returns the error of fn in a scope of a scratch arena.
+func onScratch(fn func(s scope.Scope) error) string {
+	return with(pond(), func(b *budget.Budget) string { return of(b.Scratch(0, 0).Do("query", fn)) })
+}
+
+// full are the messages of requests that were refused for lack of room.
+var full = []message{
+	{"region", func() string {
+		return inLevel(func(s scope.Scope) error {
+			return scope.Label(s, "frogs", func() error {
+				frogMaker.Slice(s, 2000)
+				frogMaker.Slice(s, 1000)
+				return nil
+			})
+		})
+	}},
+	{"temporaries", func() string {
+		return inLevel(func(s scope.Scope) error { s.Temp(1024).Bytes(2000); return nil })
+	}},
+	{"scopes", func() string {
+		return onScratch(func(s scope.Scope) error {
+			for {
+				s = s.Open("query")
+			}
+		})
+	}},
+	{"slots", func() string {
+		return with(pond(), func(b *budget.Budget) string {
+			must(b.Slots("room").Acquire())
+			must(b.Slots("room").Acquire())
+			_, err := b.Slots("room").Acquire()
+			return of(err)
+		})
+	}},
+	{"slots", func() string {
+		return with(pond(), func(b *budget.Budget) string {
+			b.Scratch(0, 0)
+			must(b.Lease(ctx))
+			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			_, err := b.Lease(ctx)
+			return of(err)
+		})
+	}},
+	{"keys", func() string {
+		return onScratch(func(s scope.Scope) error {
+			names := container.NewStringMap(s, ids, 2, 16)
+			return errors.Join(names.Set("a", 1), names.Set("b", 2), names.Set("c", 3))
+		})
+	}},
+	{"keys", func() string {
+		return onScratch(func(s scope.Scope) error {
+			names := container.NewStringMap(s, ids, 2, 4)
+			return names.Set("tadpole", 1)
+		})
+	}},
+	{"pinned", func() string {
+		return inLevel(func(s scope.Scope) error {
+			c := cache.New(s, ids, frogMaker, 1)
+			must(c.Add(1))
+			_, err := c.Add(2)
+			return err
+		})
+	}},
+	{"large", func() string {
+		return inLevel(func(s scope.Scope) error {
+			return cache.NewBytes(s, 16*int(budget.KiB), cache.Options{}).Set([]byte("key"), make([]byte, 1<<14))
+		})
+	}},
+	{"ring", func() string {
+		return inState(func(_ *match, ring *save.Ring) error {
+			for tick := range uint64(3) {
+				must(0, ring.Take(tick))
+			}
+			return ring.Restore(ctx, 0)
+		})
+	}},
+	{"warning", func() (text string) {
+		plan := pond()
+		plan.Regions[1].Warn = 80
+		plan.OnWarn = func(w budget.Warning) { text = w.String() }
+		with(plan, func(b *budget.Budget) string {
+			return fmt.Sprint(load(b.Region("level"), func(s scope.Scope) error {
+				return scope.Label(s, "frogs", func() error { frogMaker.Slice(s, 2300); return nil })
+			}))
+		})
+		return text
+	}},
+}
+
+// match is the state of region room.
+type match struct{ Tick, Score uint64 }
+
+// inState returns the error of fn with a state and its ring of two snapshots.
+func inState(fn func(m *match, ring *save.Ring) error) string {
+	return with(pond(), func(b *budget.Budget) string {
+		m, ring := begin[match](b)
+		return of(fn(m, ring))
+	})
+}
+
+func begin[T any](b *budget.Budget) (root *T, ring *save.Ring) {
+	room := must(b.Slots("room").Acquire())
+	must(budget.Load(ctx, room, func(s scope.Scope) (*T, error) {
+		var state *save.State
+		state, root = save.Begin(room, s, scope.Plain[T]())
+		ring = save.NewRing(s, 2, state)
+		return root, nil
+	}))
+	return root, ring
+}
+
+// refused returns the error of Open for a plan that change spoils.
+func refused(change func(plan *budget.Plan)) string {
+	plan := pond()
+	change(&plan)
+	_, err := budget.Open(plan)
+	return of(err)
+}
+
+// opens are the messages of Open.
+var opens = []message{
+	{"data", func() string { return underLimit("data") }},
+	{"lock", func() string { return underLimit("lock") }},
+	{"rest", func() string { return underLimit("rest") }},
+	{"c_heap", func() string { return refused(func(p *budget.Plan) { p.CHeap.Size = 64 * budget.MiB }) }},
+}
+
+// plans are the messages for a plan's values.
+var plans = []message{
+	{"plan", func() string {
+		name := must(os.CreateTemp("", "plan")).Name()
+		defer os.Remove(name)
+		must(0, os.WriteFile(name, []byte(faulty), 0o600))
+		_, err := budget.ReadPlan(name)
+		return strings.ReplaceAll(of(err), name, "pond.json")
+	}},
+	{"empties", func() string {
+		plan := pond()
+		plan.Regions[1].Slots = 2
+		plan.Regions[2].Slots = 0
+		return of(plan.Check())
+	}},
+}
+
+const faulty = `{
+ "name": "pond",
+ "regions": [
+  {"name": "level", "size": "4MB"},
+  {"name": "level", "size": 0},
+  {"name": "room", "sise": "4MiB", "size": "4MiB"}
+ ],
+ "frame": {"buffers": 9, "size": "4KiB"}
+}`
+
+// lives are the messages of lifetimes: loads, frames, leases, Close.
+var lives = []message{
+	{"loading", func() string {
+		return with(pond(), func(b *budget.Budget) string {
+			return of(load(b.Region("systems"), func(s scope.Scope) error {
+				return load(b.Region("level"), func(scope.Scope) error { return nil })
+			}))
+		})
+	}},
+	{"closed", func() string {
+		b := must(budget.Open(pond()))
+		must(0, b.Close())
+		return of(b.NextFrame())
+	}},
+	{"left", func() string {
+		b := must(budget.Open(pond()))
+		b.Scratch(0, 0).Open("query")
+		return of(b.Close())
+	}},
+	{"left", func() string {
+		b := must(budget.Open(pond()))
+		must(b.Slots("room").Acquire())
+		must(b.Lease(ctx))
+		return of(b.Close())
+	}},
+	{"waited", func() string {
+		return with(pond(), func(b *budget.Budget) string {
+			must(0, load(b.Region("level"), func(scope.Scope) error { return nil }))
+			reader := b.Region("level").Reader("renderer")
+			reader.Pin()
+			defer reader.Unpin()
+			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			return of(b.Region("level").Rewind(ctx))
+		})
+	}},
+	{"finalizer", func() string {
+		return onScratch(func(s scope.Scope) error {
+			s.Own(busyFile{})
+			s.Defer(func() { panic("no frog") })
+			return nil
+		})
+	}},
+}
+
+type busyFile struct{}
+
+func (busyFile) Close() error { return errors.New("the file is busy") }
+
+// misuses are the messages of a caller's bugs.
+var misuses = []message{
+	{"bugs", func() string {
+		return with(pond(), func(b *budget.Budget) string {
+			query := b.Scratch(0, 0).Open("query")
+			query.Open("step")
+			return panicOf(func() { frogMaker.New(query) })
+		})
+	}},
+	{"bugs", func() string {
+		return with(pond(), func(b *budget.Budget) string {
+			query := b.Scratch(0, 0).Open("query")
+			must(0, query.Close())
+			return panicOf(func() { frogMaker.New(query) })
+		})
+	}},
+	{"bugs", func() string {
+		return with(pond(), func(b *budget.Budget) string {
+			var level scope.Scope
+			must(0, load(b.Region("level"), func(s scope.Scope) error { level = s; return nil }))
+			return panicOf(func() { frogMaker.New(level) })
+		})
+	}},
+	{"bugs", func() string { return panicOf(func() { scope.Scope{}.Open("query") }) }},
+	{"bugs", func() string {
+		return with(pond(), func(b *budget.Budget) string {
+			query := b.Scratch(0, 0).Open("query")
+			list := container.NewList(query, frogMaker, 4)
+			must(0, query.Close())
+			return panicOf(func() { list.Push(frog{}) })
+		})
+	}},
+	{"bugs", func() string {
+		return with(pond(), func(b *budget.Budget) string { return panicOf(func() { b.Region("lvl") }) })
+	}},
+	{"plain", func() string { return panicOf(func() { scope.Plain[named]() }) }},
+}
+
+type named struct {
+	Name string
+	Next *frog
+}
+
+// onScratchPanic returns the panic of fn in a scope of a scratch arena.
+func onScratchPanic(fn func(s scope.Scope)) string {
+	return with(pond(), func(b *budget.Budget) string {
+		return panicOf(func() { fn(b.Scratch(0, 0).Open("query")) })
+	})
+}
+
+type longer struct{ Tick, Score, Round uint64 }
+
+// files are the messages of saves, recordings and graphs.
+var files = []message{
+	{"file", func() string {
+		return with(pond(), func(b *budget.Budget) string {
+			_, older := begin[match](b)
+			_, newer := begin[longer](b)
+			var file bytes.Buffer
+			must(0, older.Take(1))
+			must(0, older.Write(&file, 1))
+			_, err := newer.Read(&file)
+			return of(err)
+		})
+	}},
+	{"file", func() string {
+		return inState(func(_ *match, ring *save.Ring) error {
+			var file bytes.Buffer
+			must(0, ring.Take(1))
+			must(0, ring.Write(&file, 1))
+			_, err := ring.Read(bytes.NewReader(file.Bytes()[:100]))
+			return err
+		})
+	}},
+	{"graph", func() string { return fired(flow.Source{Name: "door", Nodes: []flow.Node{
+		{Name: "used", Type: "event", Of: "line.used", List: then("a")},
+		{Name: "a", Type: "action", Of: "open", List: then("b")},
+		{Name: "b", Type: "action", Of: "open", List: then("a")},
+	}}) }},
+}
+
+func then(node string) []flow.List {
+	return []flow.List{{Name: "then", Links: []flow.Link{{Node: node}}}}
+}
+
+// fired returns the error of the event of a graph.
+func fired(source flow.Source) string {
+	host := flow.NewHost[frog]()
+	used := flow.NewEvent[struct{}](host, "line.used")
+	flow.NewAction(host, "open", func(*flow.Runner, *frog, *struct{}) {})
+	data, _, err := flow.Compile(source, host.Vocabulary())
+	must(0, err)
+	return inLevel(func(s scope.Scope) error {
+		graph := must(host.Load(s, data, make([]byte, blob.ScratchSize(data))))
+		graph.Instances(1)
+		instance := graph.New()
+		runner := host.NewRunner(s, &frog{}, 100)
+		runner.Begin()
+		defer runner.End()
+		return used.Fire(runner, graph, instance, 0, struct{}{})
+	})
+}

@@ -1,0 +1,7 @@
+//go:build !race && !asan && !checked && !upfront_cgo
+
+package guide_test
+
+import "flag"
+
+var update = flag.Bool("update", false, "write the generated parts of the pages again")
