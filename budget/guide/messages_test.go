@@ -37,8 +37,8 @@ func read(t *testing.T, name string) string {
 // block is a block of texts, with its mark.
 var block = regexp.MustCompile("(?ms)^<!-- (.*?) -->\n```text\n.*?```\n")
 
-// TestGoldenMessages compares each text of the page with the one that the library produces. The marks of
-// the page are those of the messages, in this order.
+// TestGoldenMessages compares each text of the page with the one that the library produces. The
+// marks of the page are those of the messages, in this order.
 func TestGoldenMessages(t *testing.T) {
 	page := read(t, "messages.md")
 	var marks []string
@@ -183,9 +183,9 @@ func TestEachErrorIsNamed(t *testing.T) {
 var packages = []string{"arena", "arena/with/malloc", "budget", "budget/record", "budget/save", "budget/with/agones", "platform", "scope", "scope/cache",
 	"scope/container", "scope/flow"}
 
-// TestGoldenUnlisted: an error whose format no text of the page has is in testdata/unlisted.txt. So a new
-// error is on the page or, by intent, in that list. The list leaves out errors for bugs, of which
-// tests/misuse has the table, and the second halves of errors that another format begins.
+// TestGoldenUnlisted: an error whose format no text of the page has is in testdata/unlisted.txt, so
+// a new error is on the page or, by intent, in that list. The list leaves out errors with BUG, for
+// which tests/misuse has a table, and formats that only continue another.
 func TestGoldenUnlisted(t *testing.T) {
 	page := read(t, "messages.md")
 	var shown []string

@@ -106,8 +106,8 @@ func (m *StringMap[V]) look() error {
 	})
 }
 
-// Set sets the value of a key to v. It returns an [ErrLongKey] for a key of more than k bytes, and a
-// [scope.FullError] if the key is new and the map has n keys. It panics after the scope closed.
+// Set sets the value of a key to v. It returns an [ErrLongKey] for a key of more than k bytes, and
+// a [scope.FullError] if the key is new and the map has n keys. It panics after the scope closed.
 // Cost: the hash, the copy of the key, and a few ns. Only the first error of each kind allocates on
 // the Go heap.
 func (m *StringMap[V]) Set(key string, v V) error {
