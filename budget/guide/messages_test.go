@@ -193,7 +193,8 @@ func TestGoldenUnlisted(t *testing.T) {
 		text, _, _ := strings.Cut(block, "```")
 		shown = append(shown, text)
 	}
-	require.Greater(t, len(shown), 20)
+	assert.True(t, slices.ContainsFunc(shown, matches("budget %q: pages.%s is required: %w")))
+	assert.False(t, slices.ContainsFunc(shown, matches("budget %q: pages.%s is refused: %w")), "the control")
 	var list []string
 	count := 0
 	for _, name := range packages {

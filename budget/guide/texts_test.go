@@ -30,9 +30,9 @@ type message struct {
 type frog struct{ X, Y, Age uint64 }
 
 var (
-	ctx   = context.Background()
+	ctx       = context.Background()
 	frogMaker = scope.Plain[frog]()
-	ids   = scope.Plain[uint64]()
+	ids       = scope.Plain[uint64]()
 )
 
 // pond is a plan in which each message has its place.
@@ -329,19 +329,12 @@ var misuses = []message{
 	{"bugs", func() string {
 		return with(pond(), func(b *budget.Budget) string { return panicOf(func() { b.Region("lvl") }) })
 	}},
-	{"plain", func() string { return panicOf(func() { scope.Plain[named]() }) }},
+	{"plain", func() string { return panicOf(func() { scope.Plain[named]() }) }}, //upfront:keeps the refusal is the text
 }
 
 type named struct {
 	Name string
 	Next *frog
-}
-
-// onScratchPanic returns the panic of fn in a scope of a scratch arena.
-func onScratchPanic(fn func(s scope.Scope)) string {
-	return with(pond(), func(b *budget.Budget) string {
-		return panicOf(func() { fn(b.Scratch(0, 0).Open("query")) })
-	})
 }
 
 type longer struct{ Tick, Score, Round uint64 }
@@ -368,11 +361,13 @@ var files = []message{
 			return err
 		})
 	}},
-	{"graph", func() string { return fired(flow.Source{Name: "door", Nodes: []flow.Node{
-		{Name: "used", Type: "event", Of: "line.used", List: then("a")},
-		{Name: "a", Type: "action", Of: "open", List: then("b")},
-		{Name: "b", Type: "action", Of: "open", List: then("a")},
-	}}) }},
+	{"graph", func() string {
+		return fired(flow.Source{Name: "door", Nodes: []flow.Node{
+			{Name: "used", Type: "event", Of: "line.used", List: then("a")},
+			{Name: "a", Type: "action", Of: "open", List: then("b")},
+			{Name: "b", Type: "action", Of: "open", List: then("a")},
+		}})
+	}},
 }
 
 func then(node string) []flow.List {
