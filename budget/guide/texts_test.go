@@ -329,7 +329,10 @@ var misuses = []message{
 	{"bugs", func() string {
 		return with(pond(), func(b *budget.Budget) string { return panicOf(func() { b.Region("lvl") }) })
 	}},
-	{"plain", func() string { return panicOf(func() { scope.Plain[named]() }) }}, //upfront:keeps the refusal is the text
+	{"plain", func() string {
+		//upfront:keeps the refusal is the text
+		return panicOf(func() { scope.Plain[named]() })
+	}},
 }
 
 type named struct {
