@@ -12,7 +12,8 @@ const mostTicks = 12_288
 // Version is a version of a program, on the Go heap or with upfront. It returns the program's sum.
 type Version func(m *Meter) (uint64, error)
 
-// Meter measures a version, which reports the end of its set-up, and the start and stop of each tick.
+// Meter measures a version, which reports the end of its set-up, and the start and stop of each
+// tick.
 type Meter struct {
 	ticks []time.Duration
 	start time.Time
@@ -27,8 +28,8 @@ func Run(h Version) (sum uint64, m *Meter, err error) {
 	return sum, m, err
 }
 
-// Ready ends the set-up of the version: later allocations on the Go heap count as garbage. A version
-// calls it once, after it has allocated its planned memory and before its first tick.
+// Ready ends the set-up of the version: later allocations on the Go heap count as garbage. A
+// version calls it once, after it has allocated its planned memory and before its first tick.
 func (m *Meter) Ready() { m.setUp = allocated() }
 
 // Start marks the start of a tick.
