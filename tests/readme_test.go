@@ -81,19 +81,20 @@ func printed(t *testing.T, dir string, flags ...string) (text string, status int
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// first returns the README's program: the first block of Go, below the imports of the second block.
-func first(t *testing.T) string {
-	t.Helper()
-	program := block(t, "README.md", "go")
-	_, below, _ := strings.Cut(page(t, "README.md"), program)
-	return enclosed(t, below, "\n```go\n", "```\n") + "\n" + program
-}
+// swims is the output of the README's program.
+const swims = "1000 frogs swim\nthe pond dries up\n"
 
-// TestReadmeProgram runs the README's program.
+// TestReadmeProgram runs the README's program, and again with a million frogs, which don't fit.
 func TestReadmeProgram(t *testing.T) {
 	step.Needs(t, step.Check)
-	dir := program(t, first(t))
-	out, status := printed(t, dir)
+	text := block(t, "README.md", "go")
+	out, status := printed(t, program(t, text))
+	assert.Equal(t, 0, status)
+	assert.Equal(t, swims, out)
+
+	more := strings.Replace(text, "1000)", "1_000_000)", 1)
+	require.NotEqual(t, text, more)
+	out, status = printed(t, program(t, more))
 	assert.Equal(t, 0, status)
 	assert.Equal(t, block(t, "README.md", "text"), out)
 }
@@ -151,7 +152,7 @@ func TestMisuseCommands(t *testing.T) {
 // and a function. Where no test runs a block, TestPageBlocks compiles it in a program, in place of
 // BLOCK.
 var blocks = map[string][]string{
-	"README.md":                        {"tests/readme_test.go TestReadmeProgram", "tests/readme_test.go TestReadmeProgram"},
+	"README.md":                        {"tests/readme_test.go TestReadmeProgram"},
 	"arena/with/lua/README.md":         {"arena/with/lua/page_test.go TestPage"},
 	"arena/with/malloc/README.md":      {"package main\n\nBLOCK\nfunc main() { _, _ = open() }\n"},
 	"arena/with/sqlite/README.md":      {"arena/with/sqlite/sqlite_test.go TestPage"},
