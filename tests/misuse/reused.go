@@ -59,6 +59,6 @@ var reusedMemory = []line{
 			check(b.Close())
 		}},
 	}, []answer{
-		{"checked", "quarantine", "arena: BUG: Heap.Free: freed already", told},
+		{"checked", "quarantine", freedTwice, told},
 	}, ""},
 }

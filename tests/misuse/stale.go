@@ -132,9 +132,12 @@ var staleMemory = []line{
 			b, query := openQuery()
 			step := query.Open("step")
 			frog := oldFrog(step)
-			when(wrong, step.Close)
-			say("the frog's age is %#x", frog.Age)
-			when(!wrong, step.Close)
+			age := frog.Age
+			check(step.Close())
+			if wrong {
+				age = frog.Age
+			}
+			say("the frog's age is %#x", age)
 			closeAll(query, b)
 		}},
 		{name: "read after Put", goesOn: "is 0x7", run: func(wrong bool) {

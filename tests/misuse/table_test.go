@@ -3,12 +3,17 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,24 +38,6 @@ type build struct {
 	name  string
 	flags []string
 	env   string
-}
-
-// covers reports whether the answer is one of the build.
-func (a answer) covers(build string) bool {
-	if a.builds == every {
-		return build != "cgocheck2"
-	}
-	return slices.Contains(strings.Split(a.builds, ", "), build)
-}
-
-// answer returns the answer of the build, and false if the program goes on.
-func (l line) answer(build string) (answer, bool) {
-	for _, a := range l.answers {
-		if a.covers(build) {
-			return a, true
-		}
-	}
-	return answer{}, false
 }
 
 // TestMisuse runs every program in every build and compares its end with the table. It also runs
@@ -180,18 +167,100 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write README.md's table anew")
+// TestVet compares the programs in which upfront-vet reports the misuse with the table. The comment
+// that silences the reports is left out.
+func TestVet(t *testing.T) {
+	if arena_c.Crossing || arena_c.Race {
+		t.Skip("the source is the same in each build")
+	}
+	step.Needs(t, step.Check)
+	dir := t.TempDir()
+	vet := filepath.Join(dir, "upfront-vet")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", vet, "./upfront-vet")
+	build.Dir = "../../budget/cmd"
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 
-// TestReadme compares the table on the page, between two marks.
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	fset := token.NewFileSet()
+	replace := make(map[string]string)
+	var all []found
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		from, err := filepath.Abs(name)
+		require.NoError(t, err)
+		replace[from] = filepath.Join(dir, name)
+		loud := strings.Replace(string(text), "//upfront:keeps", "//", 1)
+		require.NoError(t, os.WriteFile(replace[from], []byte(loud), 0o600))
+		all = append(all, programsOf(t, fset, name, loud)...)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	list := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(list, overlay, 0o600))
+	out, _ = exec.Command("go", "vet", "-overlay", list, "-vettool", vet, ".").CombinedOutput()
+
+	seen := make(map[string]string)
+	for _, m := range regexp.MustCompile(`(?m)(\w+\.go):(\d+):\d+: (.*)`).FindAllStringSubmatch(string(out), -1) {
+		n, err := strconv.Atoi(m[2])
+		require.NoError(t, err)
+		for _, p := range all {
+			if says := vetted[p.name]; p.file == m[1] && p.begin <= n && n <= p.end && says != "" && strings.Contains(m[3], says) {
+				seen[p.name] = says
+			}
+		}
+	}
+	assert.Equal(t, vetted, seen, "%s", out)
+}
+
+// found is the place of a program in the source.
+type found struct {
+	name, file string
+	begin, end int
+}
+
+func programsOf(t *testing.T, fset *token.FileSet, name, text string) (list []found) {
+	file, err := parser.ParseFile(fset, name, text, 0)
+	require.NoError(t, err)
+	ast.Inspect(file, func(n ast.Node) bool {
+		lit, _ := n.(*ast.CompositeLit)
+		if lit == nil {
+			return true
+		}
+		for _, e := range lit.Elts {
+			kv, _ := e.(*ast.KeyValueExpr)
+			if kv == nil {
+				continue
+			}
+			key, _ := kv.Key.(*ast.Ident)
+			if value, _ := kv.Value.(*ast.BasicLit); key != nil && key.Name == "name" && value != nil {
+				unquoted, err := strconv.Unquote(value.Value)
+				require.NoError(t, err)
+				list = append(list, found{unquoted, name, fset.Position(lit.Pos()).Line, fset.Position(lit.End()).Line})
+			}
+		}
+		return true
+	})
+	return list
+}
+
+var update = flag.Bool("update", false, "write README.md's tables anew")
+
+// TestReadme compares the tables on the page, each between two marks.
 func TestReadme(t *testing.T) {
-	const begin, end = "<!-- make readme -->\n", "<!-- end -->\n"
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	head, rest, found := strings.Cut(string(text), begin)
-	require.True(t, found)
-	_, tail, found := strings.Cut(rest, end)
-	require.True(t, found)
-	page := head + begin + table() + end + tail
+	page := string(text)
+	for begin, table := range map[string]string{"<!-- make readme: short -->\n": shortTable(), "<!-- make readme -->\n": table()} {
+		const end = "<!-- end -->\n"
+		head, rest, found := strings.Cut(page, begin)
+		require.True(t, found, begin)
+		_, tail, found := strings.Cut(rest, end)
+		require.True(t, found, begin)
+		page = head + begin + table + end + tail
+	}
 	if *update {
 		require.NoError(t, os.WriteFile("README.md", []byte(page), 0o644))
 		return
