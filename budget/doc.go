@@ -80,8 +80,8 @@
 // Such a write is reported at the first of: the object ends, its offset is reused, its region is
 // rewound, [Budget.Walk], [Budget.Close]. The report names the lines that created and ended the
 // object. Walk returns it as an error; otherwise the process exits. A read of memory that a scope
-// or a pool freed returns the fill; only -asan reports it. [Budget.Close] names the lines where
-// leaks began.
+// or a pool freed isn't reported, and returns the fill. tests/misuse/README.md lists each misuse
+// and the builds that report it. [Budget.Close] names the lines where leaks began.
 //
 // Before Go's own report of a fault on a budget's address (a guard, rewound memory), a checked
 // build names the object or the arena there. After Close it names the line that closed the budget.

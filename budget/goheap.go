@@ -45,7 +45,7 @@ func (p Plan) sites() uint64 {
 	return sites
 }
 
-// takeGoShare makes the plan's share the runtime's memory limit and turns GOGC off. restore undoes
+// takeGoShare makes the plan's GoHeap the runtime's memory limit and turns GOGC off. restore undoes
 // both. With GOGC, a Go heap that is tiny next to an off-heap budget would be collected again and
 // again. A lower limit that is in force stays, and heap, for the report, says so.
 func takeGoShare(l layout, heap *GoHeap) (restore func(), err error) {

@@ -28,8 +28,10 @@ type Plan struct {
 	Scratch ScratchPlan
 	Limits  Limits
 	Pages   Pages
-	// GoHeap becomes the Go runtime's memory limit, with GOGC off: bytes apart from the budget, at
-	// least 4 MiB. 0 leaves the collector alone. A lower limit that is in force (GOMEMLIMIT) stays,
+	// GoHeap is the collector's limit, not a wall: the collector runs when the Go heap gets there,
+	// and can't free live objects, so a program that keeps more alive exceeds the limit. Open sets
+	// it as the runtime's memory limit, with GOGC off, in bytes apart from the budget, at least
+	// 4 MiB. 0 leaves the collector as it is. A lower limit that is in force (GOMEMLIMIT) stays,
 	// and Report.GoHeap says so. Close restores both settings.
 	//
 	// With [Rest], Open works out the number: the smallest of the bytes that the limits of the

@@ -332,7 +332,7 @@ func (p *published) size(arena int) uint64 {
 
 // GoHeap is the Go runtime's memory in the whole process, outside the budget. Sizes are in bytes.
 type GoHeap struct {
-	// Limit is the limit that Open set: the plan's go_heap, or less (From). 0 is none.
+	// Limit is the collector's limit that Open set: the plan's go_heap, or less (From). 0 is none.
 	Limit uint64 `json:"limit"`
 	// From is the origin of a Limit that isn't a number of the plan: "the rest of cgroup memory.max
 	// 524288KiB", or a lower GOMEMLIMIT of the operator.

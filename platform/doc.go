@@ -84,11 +84,8 @@
 //
 // # Systems
 //
-// All of it runs on Linux: on amd64, and on arm64 and armv7 under an emulator, which has no Track.
-// Windows and darwin lack a base, HugePages, Track, Missing and Mappings; Windows also lacks
-// Faults and ReserveSparse. The code for Windows runs under Wine, which can't show all of it
-// (README.md). The code for darwin is only compiled. On other systems Reserve returns an error that
-// wraps errors.ErrUnsupported.
+// README.md lists the targets, and the operations that each lacks. On other systems Reserve returns
+// an error that wraps errors.ErrUnsupported.
 //
 //	             Linux                      Windows                      darwin
 //	Reserve      mmap, PROT_NONE            VirtualAlloc, MEM_RESERVE    as Linux

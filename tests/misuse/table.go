@@ -113,7 +113,8 @@ var vetted = map[string]string{
 	"leave a scratch's scope open in a load that fails": "is still open when the function returns",
 }
 
-// shortTable returns the kinds in Markdown. It panics if the lines of a kind have different answers.
+// shortTable returns the kinds in Markdown. It panics if a build answers the lines of a kind
+// differently.
 func shortTable() string {
 	var b strings.Builder
 	b.WriteString("| misuse | release | `-race` | `-asan` | `-tags checked` | go vet |\n|---|---|---|---|---|---|\n")

@@ -304,7 +304,7 @@ func (f fleetFlags) manifests(file string, plan budget.Plan) (m manifests, err e
 func unbounded(plan budget.Plan) error {
 	switch plan.GoHeap {
 	case 0:
-		return errors.New("go_heap is 0, so the Go heap has no bound and the memory can't be summed up; set go_heap in the plan")
+		return errors.New("go_heap is 0, so the memory can't be summed up; set go_heap in the plan")
 	case budget.Rest:
 		return errors.New(`go_heap is "rest", which Open works out from the memory limit; this command works out that limit: set go_heap to a size`)
 	}

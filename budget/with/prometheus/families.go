@@ -31,7 +31,7 @@ var families = append(figures(), []family{
 	{"committed_bytes", "Bytes of the budget that may be read and written.", gauge, nil},
 	{"not_granted", "Requests of the plan that the system refused.", gauge, nil},
 	{"finalizer_errors_total", "Errors of finalizers that no call could return.", counter, nil},
-	{"go_heap_limit_bytes", "The plan's limit of the process's Go heap; 0 if it sets none.", gauge, nil},
+	{"go_heap_limit_bytes", "The collector's limit that the plan sets; 0 if it sets none.", gauge, nil},
 	{"go_heap_used_bytes", "Bytes that the Go runtime has from the system, as its memory limit counts.", gauge, nil},
 
 	{"region_allocated_bytes_total", "Bytes that the region's scopes ever held, released ones included; not of scratch.", counter, region},
