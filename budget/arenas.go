@@ -15,8 +15,8 @@ type Arenas struct{ b *Budget }
 // ArenasOf returns the arenas of an open budget.
 func ArenasOf(b *Budget) Arenas { return Arenas{b} }
 
-// TableBytes returns the bytes of tables that opening the plan costs, on the Go heap and in the
-// budget, however little is used. The plan must have no faults.
+// TableBytes returns the bytes that the tables of an open plan take, on the Go heap and in the
+// budget, however little of the budget is used. The plan must be valid.
 func TableBytes(plan Plan) (uint64, error) {
 	l, err := plan.resolved().layout()
 	return l.bottom + plan.goTables(), err
@@ -40,8 +40,8 @@ func (a Arenas) AtSetUp(what string) error {
 }
 
 // Dry returns the arenas of a budget of the plan without its memory: the core lays out their tables
-// on the Go heap. Only Play works on them ([scope.Stack.Play]). Dry fails if the plan has a fault
-// or can't be laid out.
+// on the Go heap. Only Play works on them ([scope.Stack.Play]). Dry fails if the plan is invalid or
+// can't be laid out.
 func Dry(plan Plan) (Arenas, error) {
 	b, err := openDry(plan)
 	return Arenas{b}, err
@@ -63,7 +63,7 @@ func openDry(plan Plan) (*Budget, error) {
 	return b, nil
 }
 
-// Report returns the figures of dry arenas.
+// Report returns the report of dry arenas.
 func (a Arenas) Report() Report {
 	r := a.b.report(func(int) bool { return true })
 	r.GoHeap, r.CHeap = GoHeap{}, CHeapReport{} // they would be this process's

@@ -13,7 +13,7 @@ import (
 
 // Errors for errors.Is.
 var (
-	// ErrFull: an arena or a planned table has no room. It is expected.
+	// ErrFull: an arena or a planned table is out of room. It is an expected result, not a bug.
 	ErrFull = scope.ErrFull
 	// ErrClosed: the budget, scope or slot is closed.
 	ErrClosed = scope.ErrClosed
@@ -77,9 +77,9 @@ func (b *Budget) Size() uint64 { return b.memory.Size() }
 func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.Size()) }
 
 // Missing returns how many pages of arenas and tables are not present; each costs a page fault when
-// it is used. ok is false where the system can't measure it. Edges, guards and unplanned space are
-// only addresses and don't count. Cost: a system call for each run of pages between edges or
-// guards, and a byte of memory for each page.
+// it is used. ok is false where the system can't measure it. Alignment padding, guards and
+// unplanned space are only addresses and don't count. Cost: a system call for each run of pages
+// between them, and a byte of memory for each page.
 func (b *Budget) Missing() (pages int, ok bool) {
 	return b.memory.Missing(b.parts...)
 }

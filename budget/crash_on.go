@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/platform/crash"
 )
 
-// watchFaults makes a crash on an address of the budget or its mirror name the object or arena
-// there.
+// watchFaults adds the object or arena at the address to the report of a crash in the budget or its
+// mirror.
 func (b *Budget) watchFaults() {
 	if platform.GoBacked { // it keeps all access
 		return
@@ -33,7 +33,8 @@ func (b *Budget) watch(base unsafe.Pointer, size uint64) {
 	}
 }
 
-// unwatchFaults makes a crash on these addresses name the line of Close, until they are reused.
+// unwatchFaults adds the line of Close to the report of a crash on these addresses, until they are
+// reused.
 func (b *Budget) unwatchFaults() {
 	closed := uintptr(arena_c.Here(1))
 	crash.Unwatch(b.memory.Base(), arena_c.DescribeClosed(), closed)

@@ -12,14 +12,14 @@
 //
 // The package's first example is a whole program. The names to know:
 //
-//   - [Plan] names the parts and their sizes; [Open] takes the memory. [OpenScratch] takes scratch
-//     alone.
+//   - [Plan] names the parts and their sizes; [Open] takes the memory. [OpenScratch] takes only
+//     scratch.
 //   - [Load] fills a [Region], and [Region.Rewind] empties it. [Slots.Acquire] returns one of a
 //     region's equal slots.
 //   - [Budget.Frame] returns the scope of the current frame; [Budget.NextFrame] begins the next.
 //   - [Budget.Scratch] returns a worker's scratch arena, and [Budget.Lease] lends scratch to a
 //     goroutine that comes and goes.
-//   - [Budget.Report] returns the figures of each arena: used, peak, size.
+//   - [Budget.Report] returns the use, peak and size of each arena.
 //   - [Budget.Trim] and [Region.Trim] return free pages to the system.
 //
 // Use a budget where the worst case can be named: game servers, tools, devices without swap. It
@@ -33,14 +33,16 @@
 //
 // Rewinding a region also rewinds the regions above it. A region may have slots: equal siblings
 // that are loaded and rewound one by one ([Slots]). One region may take the [Rest] of Plan.Size.
-// While regions are empty, [Budget.Reconfigure] moves their edges. [Plan.String] draws the map.
+// While regions are empty, [Budget.Reconfigure] moves their boundaries. [Plan.String] draws the
+// map.
 //
 // A plan has at most 64 regions, each with up to 4096 slots, and 65535 arenas in all. With its
 // tables it takes less than 256 GiB, or 2 GiB on 32-bit targets.
 //
-// Each arena starts at a multiple of 64 KiB. All headers are in the tables, on pages of their own:
-// a rewind itself writes there alone, except for the fills of checked builds. [Budget.Walk] reads
-// the map from the tables; its ranges cover every byte.
+// Each arena starts at a multiple of 64 KiB. The alignment padding before it ("edge" in a Range) is
+// only addresses. All headers are in the tables, on pages of their own: a rewind itself writes only
+// there, except for the fills of checked builds. [Budget.Walk] reads the map from the tables; its
+// ranges cover every byte.
 //
 // [Measure] runs a program and returns the bytes that each part needs. [Suggest] makes a plan from
 // peaks that programs in the field recorded, and [Plan.Headroom] adds a margin.
@@ -54,12 +56,12 @@
 // In a trace (runtime/trace) each Load, Rewind and Release is a task with a trace region,
 // "upfront.Load", and so is each Region.Trim. Each NextFrame is a trace region.
 //
-// # Pages that go back
+// # Pages returned to the system
 //
 // A page that was used stays resident until Close, also when its region is rewound. [Budget.Trim]
-// and [Region.Trim] return the free pages to the system, heaps included, and so does "trim":
-// "empty" of a region in the plan each time the region is emptied. The addresses and the bound stay
-// the same. Report.Resident is the resident bytes, Report.Cost the planned ones.
+// and [Region.Trim] return free pages to the system, those in heaps included. A region with "trim":
+// "empty" in the plan returns them each time it is emptied. The addresses and the bound stay the
+// same. Report.Resident is the resident bytes, Report.Cost the planned ones.
 //
 // # Tests and checked builds
 //
@@ -88,42 +90,42 @@
 //
 // The cost is address space, 161 times the budget, and memory where it is used: two pages for each
 // 64 bytes of small objects, and half a page for notes. This space is outside the plan: not locked,
-// not prefaulted, and in no figure. RLIMIT_AS and RLIMIT_DATA count it, and Open fails if a limit
+// not prefaulted, and not in reports. RLIMIT_AS and RLIMIT_DATA count it, and Open fails if a limit
 // is too low. The plan behaves as in a release build: fullness, peaks and offsets are equal,
 // addresses are not. With -race, and on Windows, there are only fills. -asan spreads objects in the
 // same way, with poison in place of fills.
 //
 // # Failure
 //
-// A plan with faults is refused before anything is mapped, with every fault in one error. So is a
-// plan too large for the limits of the process or its container. When the system refuses a required
-// demand of Plan.Pages, Open fails. A refused wish is a line of Report.NotGranted.
+// Open refuses an invalid plan before it maps memory, with every error in one. It also refuses a
+// plan that is too large for the limits of the process or its container. Open fails if the system
+// refuses a required demand of Plan.Pages. A demand that is only wished is best effort: if it is
+// refused, Report.NotGranted has a line.
 //
 // An allocation in a full arena fails with a [scope.FullError]; package scope explains why it
 // unwinds. When a load replaces old contents, errors of their finalizers go to the report and to
 // Plan.OnError. Misuse panics or returns an error, with "BUG" in its text. A call that isn't
 // allowed while a load runs returns [ErrLoading].
 //
-// The traceback of a crash in C shows Go frames alone. A blank import of
+// The traceback of a crash in C shows only Go frames. A blank import of
 // [github.com/upfront-mem/upfront/platform/symbolize] adds the C functions, files and lines.
 //
 // # Goroutines
 //
 // Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report and Walk belong to the goroutine that
-// drives the program. A Load of a region that another load touches returns [ErrLoading], unless the
-// caller proves that it is inside that load ([Region.In]). A slot belongs to its owner, and owners
-// may load at the same time if no region is above the slots. Scratch belongs to its worker or to
-// its lease.
+// drives the program. A Load of a region that another load touches returns [ErrLoading], unless it
+// is a call inside that load, by [Region.In]. A slot belongs to its owner, and owners may load at
+// the same time if no region is above the slots. Scratch belongs to its worker or to its lease.
 //
 // Any goroutine may call [Budget.Lease], [Lease.Release], [Slots.Acquire], [Budget.Published],
 // [Timeline.Read], [Loaded.Get], [Reader.Pin] and [Reader.Unpin]. Package scope has the rules for
-// goroutines that a load starts, iter.Pull and callbacks from C.
+// iter.Pull, for callbacks from C, and for goroutines that a load starts.
 //
 // # Why
 //
 // Why does nothing grow? Memory that may grow has no worst case: it fits on the developer's machine
 // and fails in a player's hand. Nothing moves either, so a pointer is valid as long as its scope.
-// The price: the worst case must be known, and a region can't use the bytes that another leaves
+// In return the worst case must be known, and a region can't use the bytes that another leaves
 // free.
 //
 // Why is a loaded region frozen? Code that allocates among a level's objects in each frame fills

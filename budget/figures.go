@@ -15,7 +15,7 @@ type Figure struct {
 	Name string // "arena_peak"
 	Unit Unit
 	Kind FigureKind
-	Most bool // a part has the largest of its arenas; else the sum
+	Most bool // a part's value is the largest of its arenas; else their sum
 	// Shown figures are on pages and pictures too; the others are for programs: JSON, metrics, diff
 	// and check.
 	Shown bool

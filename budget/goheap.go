@@ -19,7 +19,7 @@ const (
 	metricCycles   = "/gc/cycles/total:gc-cycles"
 )
 
-// readMetrics reads figures of the runtime, without stopping the world.
+// readMetrics reads metrics of the runtime, without stopping the world.
 func readMetrics(names ...string) []metrics.Sample {
 	samples := make([]metrics.Sample, len(names))
 	for i, name := range names {
@@ -86,7 +86,7 @@ func takeGoShare(l layout, heap *GoHeap) (restore func(), err error) {
 	}, nil
 }
 
-// goTables returns the estimated bytes of the arenas' tables on the Go heap, rounded up to an edge.
+// goTables returns the estimated bytes of the arenas' tables on the Go heap, rounded up to 64 KiB.
 func (p Plan) goTables() uint64 {
 	tables, _ := p.tableBytes()
 	return planRound(tables)

@@ -45,8 +45,8 @@ type Span struct {
 
 	// Kind is "plain"; "object" with a finalizer, or "objects" that were made at once; "owned", for
 	// a Go value; "pool"; "node", a scope's record of an object that ends with the scope; "bytes"
-	// of unknown contents; "padding" alone; "reserve", the free bytes of temporaries; or the kind
-	// of an arena that Inside looked into: "heap", "buddy", "ring", "pool".
+	// of unknown contents; "padding" without an object; "reserve", the free bytes of temporaries;
+	// or the kind of an arena that Inside looked into: "heap", "buddy", "ring", "pool".
 	Kind  string `json:"kind"`
 	Type  string `json:"type,omitempty"` // of one object: "pond.Frog"
 	Scope string `json:"scope"`
@@ -150,7 +150,7 @@ func (l *look) add(p *scope.Piece) {
 }
 
 // lookInto adds the contents of an arena. The arena's header may be overwritten, so lookInto trusts
-// it only within the object that holds the arena.
+// it only within the object around the arena.
 func (l *look) lookInto(a arena.Inner) error {
 	at := l.st.PlaceOf(a.Block())
 	for i := range l.Spans {

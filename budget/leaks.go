@@ -25,7 +25,7 @@ type Leaks struct {
 	Slots      int `json:"slots"`      // acquired and not released before Close
 	Scratch    int `json:"scratch"`    // leases, a worker's arenas each, not released before Close
 
-	// Blocks counts the live blocks of arenas on memory of the budget that ended
+	// Blocks counts the blocks that were live when the memory of their heap or buddy was freed
 	// ([arena.Heap.MayLive]).
 	Blocks int `json:"blocks,omitempty"`
 }

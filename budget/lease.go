@@ -309,8 +309,7 @@ type Lease struct {
 // zero Lease it does nothing, so `defer lease.Release()` may stand before the check of Lease's
 // error.
 //
-// Cost: some ten ns, and O(finalizers); some hundred ns if a figure of the report has changed. No
-// Go allocation.
+// Cost: some ten ns, and O(finalizers); some hundred ns if the report changes. No Go allocation.
 func (l Lease) Release() error {
 	if l.from == nil {
 		return nil
@@ -374,7 +373,7 @@ func (p *leases) release(w *lendable) {
 	p.put(w)
 }
 
-// publish publishes a worker's scratch arenas, while the caller owns them. Most often no figure has
+// publish publishes a worker's scratch arenas, while the caller owns them. Most often nothing has
 // changed.
 func (p *leases) publish(worker int) {
 	list := p.published.scratch[worker*p.each : (worker+1)*p.each]

@@ -35,9 +35,9 @@ func (l Loaded[T]) Get() *T {
 // a lower region, a Release, or Close.
 //
 // The value may be in s, or be an ordinary Go value with slices and pools of the region. The Go
-// value is convenient, because it may also hold maps and strings. A value in the temporaries
-// ([scope.Scope.Temp]) or in a scope inside s is a BUG error, because these end when Load returns.
-// So is a scope that fn leaves open.
+// value is convenient, because it may also hold maps and strings. Load returns a BUG error for a
+// value in the temporaries ([scope.Scope.Temp]) or in a scope inside s, because these end when Load
+// returns, and for a scope that fn leaves open.
 //
 // The error is nil exactly when the region is loaded. If fn fails, its objects are finalized,
 // newest first, and the region and those above it are empty. Load returns:
@@ -51,14 +51,14 @@ func (l Loaded[T]) Get() *T {
 // the old contents or in the temporaries. If Load doesn't return, all finalizers' errors go there.
 // Blocks left by a failed load aren't reported as leaks, because fn had no chance to free them.
 //
-// Inside fn the caller may load, rewind or release a region above, with fn's scope as the proof
+// Inside fn the caller may load, rewind or release a region above, with fn's scope as a token
 // ([Region.In]):
 //
 //	budget.Load(ctx, level.In(s), ...)
 //
 // Any other Load, Rewind or Release that touches a region of a running load or rewind returns
-// ErrLoading and changes nothing. This holds for the same or a lower region, from a finalizer, and
-// without In.
+// ErrLoading and changes nothing: a call on the same or a lower region, a call in a finalizer, and
+// a call without In.
 //
 // A failed load doesn't touch frame and scratch. For scratch, fn uses [scope.Scratch.Do], which
 // closes its scope. A scope opened there without Do and left open stays open, and is a leak
@@ -66,7 +66,7 @@ func (l Loaded[T]) Get() *T {
 //
 // Load waits for workers that pin a touched region ([Reader]). If ctx ends first, it returns an
 // error with their names. If ctx has already ended, Load fails at once. In both cases nothing
-// changes. After a second of waiting, Load calls OnError. Once fn runs, Load ignores ctx.
+// changes. After it has waited for a second, Load calls OnError. Once fn runs, Load ignores ctx.
 //
 // Cost: a few hundred ns for each touched region, the finalizers, and fn; a state region
 // ([RegionPlan]) is also filled with zeros. Load, Rewind and Release make no Go allocation of their
@@ -183,7 +183,7 @@ func (r Region) load(ctx context.Context, fn func(scope.Scope) error) (word uint
 	return word, err
 }
 
-// run calls fn. While fn runs, s proves that a call comes from inside it. A load inside must end
+// run calls fn. While fn runs, s is the token of calls from inside it. A load inside must end
 // before fn does: its objects may point into memory of this load.
 func (b *Budget) run(l *load, s scope.Scope, fn func(scope.Scope) error) error {
 	b.mu.Lock()
@@ -293,7 +293,7 @@ func (b *Budget) beside(r *region, along reach, what string) (refused string) {
 	return ""
 }
 
-// outer returns the load whose scope is the caller's proof, or why the proof fails. pre: b.mu is
+// outer returns the load whose scope is r's token, or the reason why there is none. pre: b.mu is
 // held.
 func (b *Budget) outer(r Region) (outer *load, refused string) {
 	for _, part := range b.regions {

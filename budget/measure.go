@@ -11,10 +11,10 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Measure answers "will it fit?": its report has the bytes that each part of the plan needs for fn.
-// The report is of a run that fitted. Its Plan is that of the run, ready to be opened, and keeps
-// the old plan's name, notes, base, pages, Go heap, OnError, and its warnings, which stay silent
-// meanwhile. No region takes the Rest, and Size is 0: the sum.
+// Measure finds the bytes that each part of the plan needs for fn. It returns the report of a run
+// that fitted. The report's Plan can be opened as it is. It has the name, notes, base, pages, Go
+// heap, OnError and warnings of the old plan; there are no warnings during Measure. No region takes
+// the Rest, and Size is 0, the sum.
 //
 // Measure first runs fn in a shadow of the plan. There each region, slot, buffer and scratch arena,
 // and each limit, is as large as the machine allows: 16 GiB in all, 256 MiB on 32-bit targets and
@@ -24,26 +24,27 @@ import (
 // The size of a part is the highest peak of its slots, buffers or scratch arenas. With one byte
 // less an arena is full, except:
 //
-//   - With temporaries ([scope.Scope.Temp]), which begin at a line, the size may be the next
-//     multiple of 64.
+//   - Temporaries ([scope.Scope.Temp]) begin at a cache line, so the size of a part with
+//     temporaries may be the next multiple of 64 bytes.
 //   - If the use of a scratch arena depends on the order of goroutines, the size is one that
 //     sufficed.
-//   - A part that was never used has 1 byte, the least that a plan takes.
+//   - An unused part gets 1 byte, the smallest size that a plan allows.
 //
-// The numbers of slots, buffers and workers stay. Limits are the highest MostOpen, at least 1, and
-// as tight as sizes: one more Defer is full. A region with slots, or with limits of its own in the
-// old plan, gets its own limits, the highest of its slots; Plan.Limits is the highest of the
-// others. Overwrite both to keep your own.
+// The numbers of slots, buffers and workers stay. Limits are the highest MostOpen, at least 1. They
+// are as tight as sizes: one more Defer finds its table full. A region with slots, or with limits
+// of its own in the old plan, gets its own limits, the highest of its slots; Plan.Limits is the
+// highest of the others. Overwrite both to keep your own.
 //
-// fn runs at least twice, and once more for each part whose temporaries need the next line. It must
-// do the same each time, also when variables outside the budget hold results of an earlier run. It
-// must end its goroutines, and need not close the budget. After a full that fn returns, panics with
-// or ignores, Measure tries more room. Measure returns any other error of fn, the leaks that Close
-// finds at the end, and a full in the widest plan.
+// fn runs at least twice, and once more for each part whose temporaries need the next multiple of
+// 64 bytes. It must do the same each time, also when variables outside the budget hold results of
+// an earlier run. It must end its goroutines, and need not close the budget. Whenever fn runs out
+// of room, even if it ignores the error or panics with it, Measure tries a larger size. Measure
+// returns any other error of fn, the leaks that Close finds at the end, and an ErrFull in the
+// widest plan.
 //
 // The shadow's pages aren't prefaulted, locked, huge or guarded; it has no fixed base and no share
 // of the Go heap, so fn may run next to a budget with such a share. In a checked build the shadow
-// starts with 256 MiB, and grows 16-fold if fn is full. In checked and asan builds each
+// starts with 256 MiB, and grows 16-fold if fn runs out of room. In checked and asan builds each
 // [scope.Builder] touches all free bytes: measure in a release build.
 //
 // Afterwards only the heads of the tables stay reserved, so that scopes and pools that fn kept stay
@@ -69,9 +70,9 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 }
 
 // MeasureDry is Measure of play in dry arenas ([Dry]), for package record. The widest plan has all
-// addresses that a budget may have, and takes no memory for them, so play is hardly ever full.
-// Unused parts stay as planned, and so does Plan.Limits. A region's note has the recorded bytes, or
-// "never used".
+// addresses that a budget may have, and takes no memory for them, so play hardly ever runs out of
+// room. Unused parts stay as planned, and so does Plan.Limits. A region's note has the recorded
+// bytes, or "never used".
 func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err
@@ -103,7 +104,7 @@ func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 type measurement struct {
 	plan        Plan   // the caller's, resolved
 	first, most uint64 // bytes of a wide plan at first and at most
-	// each limit of an arena in a wide plan, or 1 per wideRoom bytes if that is less
+	// each limit of an arena in a wide plan, or 1 for each wideRoom bytes if that is less
 	limits uint64
 	open   func(Plan) (*Budget, error)
 	run    func(*Budget) (report Report, fulls []*scope.FullError, err error)
@@ -114,7 +115,7 @@ type measurement struct {
 // measureTries is the number of runs before Measure gives up, because fn differs each time.
 const measureTries = 100
 
-// runWide runs fn with plenty of room.
+// runWide runs fn in a wide plan.
 func (m *measurement) runWide() (Report, error) {
 	shadow := m.plan
 	shadow.Size, shadow.Base, shadow.GoHeap, shadow.Pages = 0, 0, 0, Pages{Prefault: Off}
@@ -192,8 +193,8 @@ func (m *measurement) narrow(tight Plan) (report Report, err error) {
 		measureTries)
 }
 
-// raise enlarges the next plan for a full. It returns false if the plan already had the widest
-// plan's size.
+// raise enlarges the part of the next plan that was full. It returns false if the part already had
+// the widest plan's size.
 func (m *measurement) raise(full *scope.FullError) bool {
 	if m.tight.raiseLimit(full, full.Need) {
 		return true
@@ -201,7 +202,7 @@ func (m *measurement) raise(full *scope.FullError) bool {
 	wide := m.wide.sized()
 	for i, part := range m.tight.sized() {
 		if part.key == full.Key && full.Size < *wide[i].size {
-			// another full of this run has raised it
+			// another error of this run has raised it
 			if line := lineEnd(full.Size); *part.size != full.Size {
 			} else if line > full.Size { // temporaries end there, which may suffice
 				*part.size = min(line, *wide[i].size)
@@ -215,7 +216,7 @@ func (m *measurement) raise(full *scope.FullError) bool {
 }
 
 // lower reduces the next plan to the peaks of a run, if a part has more than its peak and
-// temporaries need. That happens because the size that a full names may include padding.
+// temporaries need. That happens because the size in a full error may include padding.
 func (m *measurement) lower(report Report) (lowers bool) {
 	needs := report.needs()
 	for _, part := range m.tight.sized() {
@@ -228,8 +229,8 @@ func (m *measurement) lower(report Report) (lowers bool) {
 
 func lineEnd(size uint64) uint64 { return (size + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1) }
 
-// raiseLimit raises the limit that was full. It returns false if the full was of another
-// kind or the limit is the largest already. pre: p owns its regions.
+// raiseLimit raises the limit of the table that was full. It returns false if the error is of
+// another kind or the limit is the largest already. pre: p owns its regions.
 func (p *Plan) raiseLimit(full *scope.FullError, to uint64) bool {
 	for i := range p.Regions {
 		if p.Regions[i].Limits.raise(regionLimitsKey(i), full, to) {
@@ -249,9 +250,9 @@ func (l *Limits) raise(prefix string, full *scope.FullError, to uint64) bool {
 	return false
 }
 
-// measured runs fn in the budget and closes it. It returns the fulls that fn returned, panicked
-// with or ignored. An error ends the search: fn's when no arena was full, leaks, or a full that no
-// wider plan prevents.
+// measured runs fn in the budget and closes it. It returns the full errors that fn returned,
+// panicked with or ignored. An error ends the search: fn's when no arena was full, leaks, or a full
+// error that no wider plan prevents.
 func (b *Budget) measured(fn func(*Budget) error) (report Report, fulls []*scope.FullError, err error) {
 	ended := false
 	defer func() {
@@ -266,22 +267,22 @@ func (b *Budget) measured(fn func(*Budget) error) (report Report, fulls []*scope
 	report = b.Report()
 	ended = true
 	err = b.Close()
-	fulls = b.fulls() // after Close, which collects the fulls of open scopes
+	fulls = b.fulls() // after Close, which collects the errors of open scopes
 	if full, ok := errors.AsType[*scope.FullError](failed); ok && full.Budget == b.plan.Name && widens(full) {
 		fulls = append(fulls, full)
 	}
 	switch {
 	case !b.closed.Load(): // a worker is still inside
 	case len(fulls) > 0:
-		err = nil // the leaks follow from the full
+		err = nil // the leaks follow from the full error
 	case failed != nil || errors.Is(err, ErrClosed):
 		err = failed // or fn closed it
 	}
 	return report, fulls, err
 }
 
-// attempt calls fn. It returns a full that fn panics with, and any panic after a full that fn
-// ignored.
+// attempt calls fn. It returns a full error that fn panics with, and any panic after a full error
+// that fn ignored.
 func (b *Budget) attempt(fn func(*Budget) error) (err error) {
 	defer func() {
 		v := recover()
@@ -300,8 +301,8 @@ func (b *Budget) attempt(fn func(*Budget) error) (err error) {
 	return fn(b)
 }
 
-// fulls returns the last full that each arena reported. A full without a Key isn't the arena's: it
-// is of the bytes that Temp returned.
+// fulls returns the last full error that each arena reported. An error without a Key isn't the
+// arena's: the temporaries of a Temp were full.
 func (b *Budget) fulls() (list []*scope.FullError) {
 	for _, st := range b.stacks {
 		if full := st.LastFull(); full != nil && full.Key != "" {
@@ -323,8 +324,8 @@ const (
 	wideRoom  = 4096
 )
 
-// wideFirst is the bytes of a wide plan at first; wideMore multiplies it when fn is full. A checked
-// build keeps tables for every byte of a budget: those of 16 GiB take seconds.
+// wideFirst is the bytes of a wide plan at first; wideMore multiplies it when fn runs out of room.
+// A checked build keeps tables for every byte of a budget: those of 16 GiB take seconds.
 var wideFirst = wideAtFirst()
 
 func wideAtFirst() uint64 {

@@ -28,7 +28,7 @@ type pager interface {
 	Touch(parts ...platform.PageRun) error
 }
 
-// grant is the memory of a plan, with the wishes that the system refused.
+// grant is the memory of a plan, with the wished demands that the system refused.
 type grant struct {
 	memory     supply
 	table      *arena_c.Map          // at the bottom of memory
@@ -167,7 +167,7 @@ func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platf
 	return r, err
 }
 
-// kept returns the part of the tables that outlives the budget, in whole edges.
+// kept returns the part of the tables that outlives the budget, in multiples of 64 KiB.
 func (l layout) kept() platform.Head {
 	return platform.Head{Size: planRound(l.tables.Head), Kind: fmt.Sprintf("tables of %d and %d bytes", l.tables.Head, l.tables.Headers)}
 }
@@ -250,7 +250,7 @@ func (g *grant) protectGuards() error {
 		return err
 	}
 	if refused := g.guard(0, g.memory.Unprotect); refused != nil {
-		g.guarded = true // Reconfigure must try again: an edge may move there
+		g.guarded = true // Reconfigure must try again: a boundary may move there
 		return errors.Join(err, fmt.Errorf("some guards are in force all the same: %w", refused))
 	}
 	return err
@@ -288,8 +288,8 @@ func (g *grant) guard(first int, do func(offset, size uint64) error) error {
 }
 
 // openMirror reserves the addresses of objects in checked and asan builds, far apart from each
-// other (arena_c/mirror.h). They are outside the plan: not locked, not prefaulted, and in no
-// figure.
+// other (arena_c/mirror.h). They are outside the plan: not locked, not prefaulted, and not in
+// reports.
 func (g *grant) openMirror(budget string) error {
 	size := g.table.MirrorSize()
 	if size == 0 {
@@ -314,7 +314,7 @@ func (g *grant) closeMirror() error {
 		return nil
 	}
 	for i := range g.table.Rows {
-		g.table.Row(i).Over() // a last check, of scratch arenas too
+		g.table.Row(i).Over() // a last check, also of scratch arenas
 	}
 	g.table.MirrorClose()
 	return g.mirror.Release()
@@ -338,9 +338,9 @@ type claim struct {
 }
 
 // claimOf returns the plan's claim on a limit. A group or the machine counts memory, and the rest
-// count addresses. A group over its limit gets no error but a kill, so it pays for the page tables
-// and for the runtime too. Where addresses count, the threads that the runtime may still make pay
-// for whole stacks.
+// count addresses. The kernel kills a process of a group over its limit, instead of returning an
+// error, so a group's claim includes the page tables and the runtime. Where addresses count, the
+// claim includes whole stacks of the threads that the runtime may still make.
 func (p Plan) claimOf(limit platform.Limit, l layout) claim {
 	c := claim{size: l.size, cHeap: p.CHeap.Size, lower: p.largest()}
 	beside := ""

@@ -89,12 +89,12 @@ type RegionPlan struct {
 	Size  uint64
 	Slots int // 0: no slots; 1 to 4096: equal siblings, each with one owner
 	// State lets package save hash, compare and write the region: a load then begins with zeros and
-	// takes plain data alone.
+	// takes only plain data.
 	State bool
 	Track bool // the system reports written pages to package save
-	// Trim says when free pages go back to the system by themselves; "": never ([Region.Trim]). A
-	// trim that never could is a fault (pages.prefault or pages.lock is required), or a line of
-	// Report.NotGranted.
+	// Trim says when free pages are returned to the system without a call of [Region.Trim]; "":
+	// never. It is an error of the plan if pages.prefault or pages.lock is required, because every
+	// page then stays. If another reason keeps the pages, Report.NotGranted has a line.
 	Trim TrimWhen
 	// Warn is the share of the region or of each slot that makes a [Warning]; 0: none. Each slot
 	// warns for itself. The frame and scratch have no warnings.
@@ -110,7 +110,7 @@ type RegionPlan struct {
 // the limits of the process leave at Open.
 const Rest uint64 = math.MaxUint64
 
-// TrimWhen is the moment at which a region's free pages go back to the system.
+// TrimWhen is the moment at which a region's free pages are returned to the system.
 type TrimWhen string
 
 // The moments.
@@ -126,17 +126,17 @@ type Percent int
 // which stays until the process ends. In JSON it is a size, or an object with these keys.
 type CHeapPlan struct {
 	Size uint64 // bytes; 0: none
-	// Reserve is the part of Size that is kept back for clean-up after a full (malloc.CleanUp).
+	// Reserve is the part of Size for clean-up after the rest was full (malloc.CleanUp).
 	Reserve uint64
 	// Runtime is the part of Size for requests whose refusal would end the process: Go's runtime
 	// makes them for a new thread, setenv and C.CString, and ld.so for thread-local data. They get
-	// it when the rest of the heap refuses. The default is 64 KiB, about 200 threads with glibc.
+	// it when the rest of the heap is full. The default is 64 KiB, about 200 threads with glibc.
 	Runtime uint64
 	// Fronts is the number of lists of freed blocks, each with its own lock, in front of the heap:
 	// 1 to 64. The default is 4. It never depends on the number of processors.
 	Fronts int
-	// Trim is the time after which memory that stayed free goes back to the system, at least 10 ms;
-	// 0: never ("1s" in JSON).
+	// Trim is the time after which memory that stayed free is returned to the system; 0: never
+	// ("1s" in JSON). It is at least 10 ms.
 	Trim time.Duration
 	Warn Percent // of Size without Reserve and Runtime, for a [Warning]; 0: none
 }
@@ -182,8 +182,8 @@ type Limits struct {
 
 // Pages sets the plan's demands on the pages of its memory.
 //
-// Arenas and tables are resident, in whole pages. Guards, unplanned space, and the edge up to which
-// an arena's size is rounded are only addresses; with Huge they may share a huge page with an
+// Arenas and tables are resident, in whole pages. Guards, unplanned space, and the padding to the
+// next 64 KiB after an arena are only addresses; with Huge they may share a huge page with an
 // arena.
 //
 // Prefault is a trade. With it the whole worst case is resident from Open on: a plan of 64 MiB
@@ -237,7 +237,7 @@ type Demand string
 const (
 	Default  Demand = ""         // the field's own default
 	Off      Demand = "off"      // not requested
-	Wished   Demand = "wished"   // requested; a refusal is a line of the report
+	Wished   Demand = "wished"   // best effort: a refusal is a line of the report
 	Required Demand = "required" // requested; a refusal fails Open, with the remedy
 )
 

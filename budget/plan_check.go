@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// Check returns all faults of the plan, each on a line with its key:
+// Check returns all errors of the plan, each on a line with its key:
 //
 //	plan "handheld": regions[2].size: 0 bytes; give a size
 //
@@ -28,8 +28,8 @@ func (p Plan) Check() error {
 	return errors.Join(errs...)
 }
 
-// ErrWarning is for errors.Is on a Check of a plan without faults. Open accepts such a plan, and
-// [Plan.String] shows the warnings:
+// ErrWarning matches, with errors.Is, the result of Check for a valid plan with a likely mistake.
+// Open accepts such a plan, and [Plan.String] shows the warnings:
 //
 //   - a region without slots above one with slots: a load, rewind or release of any slot empties it
 //   - an expected size above the size of its part
@@ -206,7 +206,7 @@ func (f *planFaults) whole(p Plan) {
 	}
 }
 
-// trims refuses trims that could never give a page back.
+// trims refuses trims that could never return a page to the system.
 func (f *planFaults) trims(p Plan) {
 	const keeps = `%v, but pages.%s is "required", which keeps every page present; give "off" there, or no trim`
 	for _, page := range []keyed[Demand]{{"prefault", p.Pages.Prefault}, {"lock", p.Pages.Lock}} {
@@ -308,7 +308,7 @@ func (f *planFaults) siblings(countKey string, count, least, most int, sizeKey s
 	}
 }
 
-// sums checks the total of the parts, unless one of them has a fault itself.
+// sums checks the total of the parts, unless one of them is invalid itself.
 func (f *planFaults) sums(p Plan) {
 	if slices.ContainsFunc(*f, func(fault planFault) bool { return planSummand(fault.key) }) {
 		return

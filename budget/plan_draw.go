@@ -11,7 +11,7 @@ import (
 // String draws the plan as text, bottom first: a line for each part with its size ([SizeText]), its
 // place in the whole, and its key or count. Guards, and rounding up to 64 KiB, have lines of their
 // own, so the sizes of all lines but those of the Go heap and the C heap add up to the whole.
-// Check's warnings come last. For a plan with faults it returns their number.
+// Check's warnings come last. For an invalid plan it returns the number of its errors.
 func (p Plan) String() string {
 	if faults := len(p.faults()); faults != 0 {
 		return fmt.Sprintf("plan %s: %s (Check names them)\n", jsonfile.Quote(p.Name), plural(faults, "fault"))

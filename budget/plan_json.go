@@ -13,7 +13,7 @@ import (
 
 // planKey is a key of a JSON object with its value: a pointer, or the keys of an object. Plans are
 // read with these keys, not by json.Unmarshal, which takes the last of two equal keys and reports
-// only one fault, in terms of Go types.
+// only one error, in terms of Go types.
 type planKey = keyed[any]
 
 func planKeys[V any](list []keyed[V]) (keys []planKey) {

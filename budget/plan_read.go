@@ -18,9 +18,9 @@ const planFileMax = 1 * MiB
 //	 "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],
 //	 "frame": {"buffers": 2, "size": "1MiB"}, "scratch": {"workers": 2, "size": "1MiB"}}
 //
-// The other keys are "size" (one region may take its "rest"); a region's "slots", "state" and
-// "track"; "base", an address; the "limits" of the plan and of a region, with "scopes", "pools",
-// "owned" and "labels"; and the "pages", each "off", "wished" or "required":
+// The plan may also have a "size" (one region may take its "rest"), a "base" (an address), and
+// "limits" of "scopes", "pools", "owned" and "labels". A region may have "slots", "state", "track"
+// and limits of its own. Each demand of "pages" is "off", "wished" or "required":
 //
 //	{"name": "server", "size": "96MiB", "base": "0x200000000000",
 //	 "regions": [{"name": "cache", "size": "rest"},
@@ -28,7 +28,7 @@ const planFileMax = 1 * MiB
 //	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off",
 //	  "base": "required"}}
 //
-// A go_heap may be "rest" too ([Plan.GoHeap]). "c_heap" is the size of C's malloc, or an object
+// A go_heap may also be "rest" ([Plan.GoHeap]). "c_heap" is the size of C's malloc, or an object
 // with its keys; a region's "trim" is "empty", and a "warn" is a share of its size:
 //
 //	{"name": "worker", "go_heap": "rest",
@@ -43,9 +43,9 @@ const planFileMax = 1 * MiB
 //	  {"part": "level", "load": "1538KiB", "play": "1400KiB", "tolerance": "10%"},
 //	  {"part": "level", "label": "frogs", "play": "96KiB", "tolerance": "25%"}]}
 //
-// ReadPlan is strict: an unknown or repeated key, a value of another type, and text after the plan
-// are faults. The error lists all faults in file order, each on a line with its place. A fault in
-// the JSON itself hides the others:
+// ReadPlan is strict: it refuses an unknown or repeated key, a value of another type, and text
+// after the plan. The error lists all mistakes in file order, each on a line with its place. A
+// mistake in the JSON itself hides the others:
 //
 //	handheld.json:7: regions[2].slots: "many" is not a count (a whole number from 0)
 //	handheld.json:9: invalid character '/' after object key:value pair
@@ -68,7 +68,7 @@ func readPlan(place string, data []byte) (Plan, error) {
 	if root != nil {
 		readValue(file, root, plan.keys())
 		for _, fault := range plan.faults() {
-			if where := file.Given(fault.key); !where.Refused { // else that fault is already listed
+			if where := file.Given(fault.key); !where.Refused { // else that error is already listed
 				file.Fault(where.At, fault.key, "%s", fault.text)
 			}
 		}

@@ -14,14 +14,14 @@ import (
 
 // planSum adds up parts of a plan as they are laid out, without tables. For example, with guards, a
 // region of 100 KiB and a frame of two buffers of 10 KiB make 3 arenas with 120 KiB of bytes and
-// 192 KiB of guards. Each arena ends at an edge of 64 KiB, so whole is (128 + 64) + 2 * (64 + 64) =
+// 192 KiB of guards. Each arena is rounded up to 64 KiB, so whole is (128 + 64) + 2 * (64 + 64) =
 // 448 KiB.
 type planSum struct {
 	arenas       uint64 // each slot, buffer and scratch arena is one
 	slots, pools uint64 // scopes and pools of all arenas; 0 unless defaults are filled in
 	bytes        uint64 // of all arenas
 	guards       uint64 // bytes: one guard after each arena
-	whole        uint64 // bytes, each arena rounded up to an edge, and guards
+	whole        uint64 // bytes, each arena rounded up to 64 KiB, and guards
 }
 
 // sum adds up parts of the plan; a region with the Rest counts as empty. pre: sizes and counts are
@@ -102,7 +102,7 @@ func (l Limits) or(other Limits) Limits {
 		Labels: cmp.Or(l.Labels, other.Labels)}
 }
 
-// planRound rounds a size up to the next edge, as an arena of that size is laid out.
+// planRound rounds a size up to a multiple of 64 KiB, as an arena of that size is laid out.
 func planRound(size uint64) uint64 { return roundUp(size, planEdge) }
 
 // roundUp rounds a size up to a multiple of a power of two.
@@ -115,7 +115,7 @@ type sizedPart struct {
 	of    string  // kind of its arenas in reports: "region", "slot", "frame", "scratch"
 	key   string  // of the size: "regions[2].size"
 	size  *uint64 // in the plan
-	count uint64  // arenas of that size; 0 in a faulty plan
+	count uint64  // arenas of that size; 0 in an invalid plan
 	kind  uint64  // kind of its arenas in the core
 	name  func(arena int) string
 	own   Limits            // the region's own limits
@@ -184,7 +184,7 @@ func (p Plan) largest() string {
 	return fmt.Sprintf("%s (%s)", key, sizeInPlan(size))
 }
 
-// planCount returns a count as a factor: 0 for a negative one, which is a fault.
+// planCount returns a count as a factor: 0 for a negative one, which Check refuses.
 func planCount(count int) uint64 { return uint64(max(0, count)) }
 
 func (l *Limits) raiseTo(other Limits) {
@@ -207,7 +207,7 @@ type layout struct {
 	plan   Plan
 	sum    planSum
 	tables arena_c.Tables
-	bottom uint64 // end of the tables, rounded up to an edge; a guard may follow
+	bottom uint64 // end of the tables, rounded up to 64 KiB; a guard may follow
 	size   uint64 // of all parts, tables included
 	goRest bool   // the plan's GoHeap was a Rest
 }
@@ -233,7 +233,7 @@ func (p Plan) layout() (l layout, err error) {
 }
 
 // memory returns the bytes that become memory when the whole layout is used, in pages of a size:
-// arenas and tables. With huge pages, edges, guards and unplanned space become memory too.
+// arenas and tables. With huge pages, padding, guards and unplanned space also become memory.
 func (l layout) memory(page uint64) (bytes uint64) {
 	if l.plan.Pages.Huge.asks() {
 		return l.size
@@ -253,7 +253,7 @@ func (l layout) parts() []platform.PageRun {
 }
 
 // pages returns the pages that hold a control word or an arena, in order and merged. The head of
-// the tables has room for larger counts; that room is only addresses.
+// the tables has space for larger counts, which is only addresses.
 func (l layout) pages(page uint64) (list []platform.PageRun) {
 	end := uint64(0)
 	add := func(from, size uint64) {
@@ -284,7 +284,7 @@ func (l layout) pages(page uint64) (list []platform.PageRun) {
 
 // Cost is the most that a budget takes of a machine, in bytes. It depends on the plan alone.
 type Cost struct {
-	// Addresses is the budget's address space: arenas, tables, edges of 64 KiB, guards, and
+	// Addresses is the budget's address space: arenas, tables, padding to 64 KiB, guards, and
 	// unplanned space.
 	Addresses uint64 `json:"addresses"`
 	// Resident4K is the most that is resident with pages of 4 KiB: arenas and tables.
@@ -293,12 +293,12 @@ type Cost struct {
 	// GoHeap is outside the budget: the plan's go_heap, or the Go side of the arenas' tables if
 	// that is larger. For a Rest it is the least that Open accepts, or the number after Open.
 	GoHeap uint64 `json:"go_heap"`
-	CHeap  uint64 `json:"c_heap,omitempty"` // outside the budget too: the memory of C's malloc
+	CHeap  uint64 `json:"c_heap,omitempty"` // outside the budget: the memory of C's malloc
 }
 
 // Cost returns the most that a budget of the plan takes: addresses, which cost nothing by
-// themselves, resident memory, and the share of the Go heap. It fails as Open does if the plan has
-// a fault or can't be laid out. With huge pages all addresses may become resident.
+// themselves, resident memory, and the share of the Go heap. It fails as Open does if the plan is
+// invalid or can't be laid out. With huge pages all addresses may become resident.
 func (p Plan) Cost() (Cost, error) {
 	if err := p.check(); err != nil {
 		return Cost{}, err

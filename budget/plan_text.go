@@ -14,7 +14,7 @@ var sizeUnits = []struct {
 }{{"TiB", 1024 * GiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}}
 
 // SizeText returns a size in KiB, rounded up, with a tenth below 100 KiB: "4096KiB", "3.8KiB".
-// Reports, drawn plans, and errors about the machine use this unit alone. Sizes that a reader may
+// Reports, drawn plans, and errors about the machine use only this unit. Sizes that a reader may
 // copy are exact: a plan's own values are as in a plan file ("4MiB", "65537"), and a
 // [scope.FullError] has bytes, with the size to set.
 func SizeText(size uint64) string {
@@ -97,7 +97,7 @@ func parseAddress(text string) (uint64, error) {
 	return address, nil
 }
 
-// Faults of a value; the value stands before the text.
+// Errors of a value, which precedes the text.
 var (
 	errNotSize       = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
 	errNotSizeOrRest = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")`)

@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// CHeapReport has the figures of C's malloc, as of the report. Used includes the headers of blocks,
-// and neither it nor Free has the part for Go's runtime. Fulls counts refused requests, except
+// CHeapReport describes C's malloc at the time of the report. Used includes the headers of blocks.
+// Neither Used nor Free includes the part for Go's runtime. Fulls counts refused requests, except
 // those larger than the heap.
 type CHeapReport struct {
 	ArenaReport
@@ -24,11 +24,11 @@ type CHeapReport struct {
 	// LastLarge is the size of the last one.
 	Larges    uint64 `json:"larges,omitempty"`
 	LastLarge uint64 `json:"last_large,omitempty"`
-	// Static is the size of the heap in the program's image that serves C until Open. The blocks
-	// that it holds stay there; StaticUsed is their bytes.
+	// Static is the size of the heap in the program's image that serves C until Open. Its blocks
+	// stay there; StaticUsed is their bytes.
 	Static     uint64 `json:"static"`
 	StaticUsed uint64 `json:"static_used"`
-	// Trimmed is the bytes that went back to the system since the start.
+	// Trimmed is the bytes that were returned to the system since the start.
 	Trimmed uint64 `json:"trimmed,omitempty"`
 }
 
@@ -89,7 +89,8 @@ func (b *Budget) cHeapCrossed(used uint64) {
 	b.warn(Warning{Arena: cHeapKey, Key: cHeapKey, Used: used, Size: c.room(), Share: c.Warn})
 }
 
-// isWished reports whether the plan wishes a demand of pages, so that Open continues without it.
+// isWished reports whether a demand of pages is wished in the plan, so that Open continues without
+// it.
 func (b *Budget) isWished(key string) bool {
 	for _, page := range b.plan.Pages.byKey() {
 		if page.key == key {
@@ -109,8 +110,7 @@ func (b *Budget) closeCHeap() {
 	cHeapOwner.taken = false
 }
 
-// cHeapReport returns the figures of C's malloc now, if the program has it in a heap. Any goroutine
-// may call it.
+// cHeapReport describes C's malloc now, if the program has it in a heap. Any goroutine may call it.
 func (b *Budget) cHeapReport() CHeapReport {
 	r, c := b.cHeapFigures()
 	if c.Fulls != 0 {
@@ -119,7 +119,7 @@ func (b *Budget) cHeapReport() CHeapReport {
 	return r
 }
 
-// cHeapFigures returns the figures without texts, and makes no Go allocation.
+// cHeapFigures returns the numbers without texts, and makes no Go allocation.
 func (b *Budget) cHeapFigures() (r CHeapReport, c arena_c.ProcessCounts) {
 	h := arena_c.ProcessHeapOf()
 	if h == nil {

@@ -6,11 +6,10 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Report returns the figures of this moment, or after Close the last ones. It reads the arenas
-// themselves, so it belongs to the goroutine that drives the program, while no worker uses a region
-// or numbered scratch. Any other goroutine uses [Budget.Published]. Scratch of leases has the
-// figures of its last Release. Cost: O(arenas), and that of [Budget.Missing] for the resident
-// bytes.
+// Report describes the budget now, or after Close as it was then. It reads the arenas themselves,
+// so it belongs to the goroutine that drives the program, while no worker uses a region or numbered
+// scratch. Any other goroutine uses [Budget.Published]. Scratch of leases is as of its last
+// Release. Cost: O(arenas), and that of [Budget.Missing] for the resident bytes.
 func (b *Budget) Report() Report {
 	if !b.closed.Load() {
 		b.measure()
@@ -25,18 +24,21 @@ func (b *Budget) isOurs(arena int) bool {
 	return scratch < 0 || b.leases.isFixed(scratch)
 }
 
-// Published returns the figures as last published, or after Close the last ones. Any goroutine may
-// call it at any time: a console, a metrics page, a log. Each arena's figures are of one moment: of
-// Open; of the last Load, Rewind, Release or Reconfigure that touched the region; of the last
-// NextFrame for the frame and for a numbered worker's scratch; of the last Release for scratch of
-// leases. The figures of the Go heap and of C's malloc, and the errors, are as of now. Cost:
-// O(arenas) and a copy.
+// Published describes each arena as it was last published. Any goroutine may call it at any time: a
+// console, a metrics page, a log. Open and Close publish every arena. Between them:
+//
+//	arena                                  published by each
+//	a region, a slot                       Load, Rewind, Release and Reconfigure that touches it
+//	the frame, a numbered worker's scratch NextFrame
+//	scratch of leases                      Release of a lease
+//
+// The Go heap, C's malloc and the errors are as of the call, or of Close. Cost: O(arenas) and a
+// copy.
 func (b *Budget) Published() Report {
 	return b.report(func(int) bool { return false })
 }
 
-// report returns each arena's figures: of this moment if now is true for the arena, else as
-// published.
+// report describes each arena: as it is now if now is true for the arena, else as published.
 func (b *Budget) report(now func(arena int) bool) Report {
 	if b.closed.Load() {
 		return b.last.clone()
@@ -68,12 +70,12 @@ func (r *Report) add(f figures) {
 	r.Leaks.Blocks += f.blocks
 }
 
-// goHeap returns the Go heap's figures now. Any goroutine may call it.
+// goHeap describes the Go heap now. Any goroutine may call it.
 func (b *Budget) goHeap() GoHeap {
 	s := readMetrics(metricTotal, metricReleased, metricCycles)
 	used := s[0].Value.Uint64() - s[1].Value.Uint64()
 	if platform.GoBacked && !b.foreign() {
-		used -= min(used, b.Size()) // the budget is Go memory, with figures of its own
+		used -= min(used, b.Size()) // the budget is Go memory that is reported apart
 	}
 	heap := b.heap
 	heap.Used, heap.Collections = used, s[2].Value.Uint64()-b.cycles

@@ -12,17 +12,17 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Reconfigure moves the edges of empty regions to the sizes of the plan. It moves the regions from
-// the lowest one whose size differs up to the highest, within the bytes that they have together.
-// Everything else in the plan stays. To give the next world another shape: Rewind these regions,
-// Reconfigure, Load.
+// Reconfigure moves the boundaries of empty regions to the sizes of the plan. It moves the regions
+// from the lowest one whose size differs up to the highest, within the bytes that they have
+// together. Everything else in the plan stays. To give the next world another shape: Rewind these
+// regions, Reconfigure, Load.
 //
 // It fails, and changes nothing, if one of these regions isn't empty, during a load, if the plan
 // differs in more than sizes, or if the sizes add up to another total. It waits for workers that
 // pin one of these regions ([Reader]) until ctx ends. These regions may get new addresses, and
-// their peaks begin again. Cost: that of an Open for these regions' tables. If Open made pages
-// present, Reconfigure does so for pages that were edges. If that fails, it returns an error,
-// and the new sizes are in force.
+// their peaks are reset. Cost: that of an Open for these regions' tables. If Open made pages
+// present, Reconfigure does so for pages that were padding. If that fails, it returns an error, and
+// the new sizes are in force.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	if err := plan.check(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	return b.reconfigure(changed, plan, parts, edges.cost())
 }
 
-// furnishMoved makes present, or locks, the pages that were edges before the move. After Seal it
+// furnishMoved makes present, or locks, the pages that were padding before the move. After Seal it
 // makes no system call.
 func (b *Budget) furnishMoved(first, last int, parts []platform.PageRun) error {
 	if slices.Equal(parts, b.parts) {

@@ -184,12 +184,11 @@ func (b *Budget) regionNames(slots bool) string {
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-// In returns the region for a call inside a load of a lower region. s, the scope of that load's
-// function, proves that the call is inside. Load, Rewind and Release accept the result while the
-// function runs, one at a time. Afterwards, or with another scope, they return ErrLoading.
-// Everything else works as without In. A goroutine that the function started may use the result
-// too. The outer load waits for the inner one, and reports a bug if it outlasts the outer load's
-// function.
+// In returns the region for a call inside a load of a lower region. The token is s, the scope of
+// that load's function. Load, Rewind and Release accept the result while the function runs, one at
+// a time. Afterwards, or with another scope, they return ErrLoading. Everything else works as
+// without In. A goroutine that the function started may also use the result. The outer load waits
+// for the inner one, and reports a bug if it outlasts the outer load's function.
 func (r Region) In(s scope.Scope) Region { return Region{r.its(), r.owner, s, true} }
 
 // Name returns the region's name in the plan; a slot's name has its number: "match 3".
@@ -215,7 +214,7 @@ func (l *load) emptyAll(failed bool) (errs []error) {
 		if err := r.rewind(l, failed); err != nil {
 			errs = append(errs, err)
 		}
-		if l.of != nil { // else the whole memory is about to go back
+		if l.of != nil { // else the whole memory is about to be released
 			r.trimEmptied()
 		}
 		if i > 0 || !failed {
@@ -290,12 +289,12 @@ func (d *Reader) Unpin() {
 	}
 }
 
-// Report returns the region's figures of this moment, or after Close the last ones. After a slot's
-// release only Name is set. It belongs to the goroutine that may load the region, while no load
-// below runs; any other goroutine uses [Budget.Published].
+// Report describes the region now, or after Close as it was then. After a slot's release only Name
+// is set. It belongs to the goroutine that may load the region, while no load below runs; any other
+// goroutine uses [Budget.Published].
 func (r Region) Report() ArenaReport {
 	if r.released() {
-		return ArenaReport{Name: r.name} // the figures belong to another owner
+		return ArenaReport{Name: r.name} // the bytes belong to another owner
 	}
 	if r.b.closed.Load() {
 		return r.b.last.Arenas[r.index].clone()

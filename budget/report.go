@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// ArenaReport has the figures of an arena: a region, a slot, a buffer of the frame, or a scratch
-// arena. Sizes are in bytes.
+// ArenaReport describes an arena: a region, a slot, a buffer of the frame, or a scratch arena.
+// Sizes are in bytes.
 type ArenaReport struct {
 	Name string `json:"name"` // as in errors: "level", "room 3", "frame 0", "scratch 1.0"
 	// Part is the plan's name for the arena and its siblings: "level", "room", "frame", "scratch".
@@ -46,14 +46,14 @@ type ArenaReport struct {
 	// and the caches.
 	Inner []scope.Inner `json:"inner,omitempty"`
 
-	Fulls    int    `json:"fulls,omitempty"`     // reported fulls since Open
+	Fulls    int    `json:"fulls,omitempty"`     // full errors since Open
 	LastFull string `json:"last_full,omitempty"` // the text of the last one
 
 	Warnings    int    `json:"warnings,omitempty"`     // since Open ([Plan.OnWarn])
 	LastWarning uint64 `json:"last_warning,omitempty"` // bytes that were in use at the last one
 }
 
-// Report has the figures of a budget.
+// Report describes a budget.
 type Report struct {
 	Name string `json:"name"`
 	Size uint64 `json:"size"` // bytes, tables and guards included
@@ -69,7 +69,7 @@ type Report struct {
 	Cost Cost `json:"cost"`
 	// Prefaulted reports whether every page of arenas and tables was present at Open.
 	Prefaulted bool `json:"prefaulted"`
-	// NotGranted are the plan's refused wishes: key and reason.
+	// NotGranted lists the wished demands that the system refused: key and reason.
 	NotGranted []string `json:"not_granted,omitempty"`
 	// Arenas are in map order: regions and slots, frame buffers, scratch arenas.
 	Arenas []ArenaReport `json:"arenas"`
@@ -88,7 +88,7 @@ type Report struct {
 	Proxies []arena.ProxyStats `json:"proxies,omitempty"`
 }
 
-// Arena returns the figures of the arena of that name, or the zero ArenaReport if there is none.
+// Arena returns the report of the arena of that name, or the zero ArenaReport if there is none.
 func (r Report) Arena(name string) ArenaReport {
 	for i := range r.Arenas {
 		if r.Arenas[i].Name == name {
@@ -117,8 +117,8 @@ func (r ArenaReport) clone() ArenaReport {
 	return r
 }
 
-// figures holds the figures of one arena. Published figures are copies in memory of their own, made
-// at Open, so any goroutine may read them. Publishing makes no Go allocation.
+// figures is the report of one arena. Published ones are copies in memory of their own, made at
+// Open, so any goroutine may read them. Publishing makes no Go allocation.
 type figures struct {
 	stack *scope.Stack
 	seen  uint64 // of frame and scratch: Stack.Changes when read; 0: read again
@@ -127,7 +127,7 @@ type figures struct {
 	blocks int              // leaked
 	lost   int              // owned values, while no scope is open that could hold them
 	since  uint64           // highest use since the peak was last reset
-	full   *scope.FullError // the last; its text is made when the figures are copied
+	full   *scope.FullError // the last; its text is made when the report is copied
 	gauge  *gauge           // nil: the budget has no timeline
 	sites  *scope.Sites     // in checked builds, or nil
 	rests  bool             // no scope was open
@@ -136,7 +136,7 @@ type figures struct {
 
 func newFigures(st *scope.Stack) figures {
 	f := figures{stack: st, ArenaReport: ArenaReport{Name: arenaName(st), Part: st.Part, Index: st.Index, Kind: st.Kind}}
-	if arena_c.Checked && f.isRegion() { // of regions alone: a frame is published too often
+	if arena_c.Checked && f.isRegion() { // only of regions: a frame is published too often
 		f.sites = new(scope.Sites)
 	}
 	return f
@@ -148,7 +148,7 @@ func (f *figures) isRegion() bool { return f.stack.Row().Kind == arena_c.KindReg
 
 func arenaName(st *scope.Stack) string { return strings.TrimPrefix(st.Arena, "region ") }
 
-// read reads the arena's figures now. It reuses the memory of the lists.
+// read reads the arena now. It reuses the memory of the lists.
 func (f *figures) read() {
 	s := f.stack.Stats()
 	f.ArenaReport = ArenaReport{Name: f.Name, Part: f.Part, Index: f.Index, Kind: f.Kind, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
@@ -168,7 +168,7 @@ func (f *figures) read() {
 	}
 }
 
-// publish reads the figures into lists with room for every name.
+// publish reads the arena into lists with space for every name.
 func (f *figures) publish() {
 	if scopes, labels := f.stack.UsageLines(); cap(f.Scopes) < scopes || cap(f.Labels) < labels {
 		f.Scopes, f.Labels = make([]scope.Usage, 0, scopes), make([]scope.Usage, 0, labels)
@@ -209,7 +209,7 @@ func (f *figures) sawSince(most, used uint64) {
 	}
 }
 
-// now returns the arena's figures of this moment, apart from the published ones.
+// now returns the arena's report as of now, apart from the published one.
 func (f *figures) now() figures {
 	now := newFigures(f.stack)
 	now.read()
@@ -244,11 +244,11 @@ func (f *figures) publishChanged() {
 	}
 }
 
-// stands reports whether publishChanged would change no figure. It is for the goroutine that owns
-// the arena, the only one that publishes it.
+// stands reports whether publishChanged would change nothing. It is for the goroutine that owns the
+// arena, the only one that publishes it.
 func (f *figures) stands() bool { return f.rests && f.stack.Rests(&f.rest) }
 
-// hold publishes the bytes of a buffer in which all other figures stay the same.
+// hold publishes the bytes of a buffer in which everything else stays the same.
 func (f *figures) hold(used uint64) {
 	f.Used, f.Free = used, f.Size-used
 	f.Peak = max(f.Peak, used)
@@ -258,10 +258,10 @@ func (f *figures) hold(used uint64) {
 	own.Bytes, own.Peak = used, max(own.Peak, used)
 }
 
-// published holds the published figures of all arenas.
+// published holds the published reports of all arenas.
 type published struct {
-	loads sync.Mutex // guards the figures of regions
-	// guards the figures of frame and scratch, so that NextFrame doesn't wait for a copy of
+	loads sync.Mutex // guards the reports of regions
+	// guards the reports of frame and scratch, so that NextFrame doesn't wait for a copy of
 	// thousands of slots
 	beside  sync.Mutex
 	list    []figures // in map order

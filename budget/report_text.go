@@ -196,7 +196,7 @@ func (r Report) LogValue() slog.Value {
 	return slog.GroupValue(append([]slog.Attr{slog.String("name", r.Name)}, logged(reflect.ValueOf(r))...)...)
 }
 
-// LogValue returns the figures as a group of attributes, with the use of scopes and labels by name.
+// LogValue returns the report as a group of attributes, with the use of scopes and labels by name.
 func (r ArenaReport) LogValue() slog.Value { return slog.GroupValue(logged(reflect.ValueOf(r))...) }
 
 // unlogged are the keys that a log leaves out. The name is the group's key, and includes part and

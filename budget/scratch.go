@@ -21,7 +21,7 @@ func (b *Budget) Scratches(worker int) scope.Scratches { return b.leases.of(work
 // taken by number, and panics if the plan has no scratch. A goroutine that borrows again mostly
 // gets the arenas that it released, which its processor's caches hold.
 //
-// Cost: with its Release some 50 ns, and a look at each lent worker; for a goroutine that waits,
+// Cost: with its Release some 50 ns, and a check of each lent worker; for a goroutine that waits,
 // also a channel and a lock. No Go allocation.
 func (b *Budget) Lease(ctx context.Context) (Lease, error) { return b.leases.lease(ctx) }
 

@@ -12,8 +12,8 @@ import (
 
 // Seal ends set-up: the budget makes no more requests to the system for memory until Close, except
 // where the program asks: in a Trim, and where the plan has "trim". So Reconfigure fails from now
-// on if it would move guards, or lock pages that were edges. After SealStrict, Seal ends the strict
-// mode: a program can be strict in its frames and merely sealed while it changes levels.
+// on if it would move guards, or lock pages that were padding. After SealStrict, Seal ends the
+// strict mode: a program can be strict in its frames and merely sealed while it changes levels.
 //
 // Seal fails after Close. It belongs to the goroutine that drives the program.
 func (b *Budget) Seal() error { return b.seal("Seal", false) }
@@ -89,7 +89,7 @@ func (b *Budget) unseal() {
 	b.beStrict(false)
 }
 
-// sealRefuses returns an error if these regions' edges can't move after Seal.
+// sealRefuses returns an error if these regions' boundaries can't move after Seal.
 func (b *Budget) sealRefuses(changed []*region, parts []platform.PageRun) error {
 	key, would := "guards", "move the guards between them"
 	if !b.plan.Pages.Guards.asks() {

@@ -63,7 +63,7 @@ func (b *Budget) Slots(name string) *Slots {
 // Acquire returns the first free slot and makes the caller its owner. The owner loads it ([Load])
 // and releases it ([Region.Release]). If no slot is free it returns a [scope.FullError] that names
 // the key to raise, which suits a server's admission control. Any goroutine may call it. Cost: a
-// lock and a look at each slot; no Go allocation, unless it fails.
+// lock and a check of each slot; no Go allocation, unless it fails.
 func (s *Slots) Acquire() (Region, error) {
 	if s == nil || s.b == nil {
 		panic("budget: BUG: zero Slots: get them from Budget.Slots")

@@ -9,15 +9,14 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is package save's access to one load of a region: its bytes are copied and put back while
+// State is package save's access to one load of a region: its bytes are copied and restored while
 // no other goroutine touches the region.
 type State struct {
 	region *region
 	word   uint64 // the region's word after that load
 }
 
-// StateOf returns the state of the load that runs in r. s, the scope of the load's function, is the
-// proof.
+// StateOf returns the state of the load that runs in r. s is the scope of the load's function.
 func StateOf(r Region, s scope.Scope) (*State, error) {
 	b := r.its().b
 	b.mu.Lock()
@@ -58,8 +57,8 @@ func (s *State) Tracker() (t *platform.Tracker, tracked bool) {
 	return s.region.tracker, s.region.track
 }
 
-// Check returns nil while the load's objects are there, or else an error with the reason. Any
-// goroutine may call it.
+// Check returns nil from the end of the load until its objects are rewound, and otherwise an error
+// with the reason. Any goroutine may call it.
 func (s *State) Check() error {
 	began := s.word - uint64(phases+loaded) // the load's step, without a phase
 	switch now := s.region.word.Load(); {
@@ -75,14 +74,14 @@ func (s *State) Check() error {
 	return fmt.Errorf("budget %q: region %s was rewound or loaded again since: %w", s.Budget(), s.Name(), ErrClosed)
 }
 
-// Exclusive is the right to put states back. It is like a load of their regions, without the
-// regions above.
+// Exclusive locks the regions of some states for a restore. It excludes the same calls as a load of
+// these regions, but leaves the regions above them as they are.
 type Exclusive struct {
 	states []*State
-	work   load // made once: putting back makes no Go allocation
+	work   load // made once: a restore makes no Go allocation
 }
 
-// NewExclusive returns the right to put back these states, which are of one budget and of different
+// NewExclusive returns an Exclusive for these states, which belong to one budget and to different
 // regions. Other states are a caller's bug and panic.
 func NewExclusive(what string, states ...*State) *Exclusive {
 	e := &Exclusive{states: states}
@@ -141,5 +140,5 @@ func (b *Budget) beginAgain(e *Exclusive) error {
 	return nil
 }
 
-// End gives the regions back to their owners.
+// End returns the regions to their owners.
 func (e *Exclusive) End() { e.states[0].region.b.end(&e.work) }

@@ -236,7 +236,7 @@ func looksAtHeap(f runtime.Frame) bool {
 		strings.HasPrefix(f.Function, here+"(*heapWatch).") || strings.HasPrefix(f.Function, module+"arena_c.(*siteTable).")
 }
 
-// tellsFull reports whether the frame makes the error of a full.
+// tellsFull reports whether the frame makes a full error.
 func tellsFull(f runtime.Frame) bool {
 	const stack = module + "scope.(*Stack)."
 	return f.Function == stack+"full" || f.Function == stack+"tableFull"

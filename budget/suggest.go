@@ -20,18 +20,18 @@ import (
 //     report's plan and may need more; LastFull has the last refused size.
 //   - The numbers of slots, buffers, workers and scratch arenas are the highest in the plans.
 //   - Limits are the highest MostOpen, at least the default. A region with slots, or with limits of
-//     its own in a plan, gets its own limits: the highest MostOpen of its slots, at least 1, and
-//     after a full at least its plan's. A region that was never used gets the highest limits in the
-//     plans.
+//     its own in a plan, gets its own limits: the highest MostOpen of its slots, at least 1, and at
+//     least its plan's if one of them was full. A region that was never used gets the highest
+//     limits in the plans.
 //   - A region's note names the report that its size came from.
 //   - The plan's Size is the sum of the parts; no region has the Rest. The C heap's size is the
 //     highest in the plans: how much a heap needs beyond its peak depends on its fragmentation. The
 //     name, base, pages, Go heap, expectations and functions are the first plan's. A Go heap that
 //     was the Rest is the Rest again.
 //
-// Reconfigure resets peaks: record a report before it, too. Temporaries ([scope.Scope.Temp]) begin
-// at a line, so a region with temporaries may need the next multiple of 64 bytes; [Measure] finds
-// the exact size.
+// Reconfigure resets peaks, so record a report before it. Temporaries ([scope.Scope.Temp]) begin at
+// a cache line, so a region with temporaries may need the next multiple of 64 bytes; [Measure]
+// finds the exact size.
 func Suggest(reports ...Report) (Plan, error) {
 	if len(reports) == 0 {
 		return Plan{}, errors.New("budget: Suggest: no reports")

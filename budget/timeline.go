@@ -68,10 +68,10 @@ func (m Mark) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Timeline starts a record of each arena's use, with so many samples; 0 means 512. The goroutine
-// that drives the program calls it at set-up, once: a second call, or one after Seal or Close, is a
-// caller's bug and panics. It takes 10 bytes of the Go heap for each sample of each arena now, and
-// nothing later. It can be read after Close, too.
+// Timeline starts a record of each arena's use with this number of samples; 0 means 512. The
+// goroutine that drives the program calls it at set-up, once: a second call, or one after Seal or
+// Close, is a caller's bug and panics. It takes 10 bytes of the Go heap for each sample of each
+// arena now, and nothing later. It can also be read after Close.
 //
 // With a timeline, NextFrame and the end of each Load, Rewind and lease take some nanoseconds more.
 func (b *Budget) Timeline(samples int) *Timeline {
@@ -156,8 +156,8 @@ func (b *Budget) arenaLines() (list []ArenaLine) {
 	return list
 }
 
-// sampleC passes the figures of C's heap to its gauge. A use that rose and fell since the last
-// Sample counts if it is the highest so far.
+// sampleC passes the use of C's heap to its gauge. A use that rose and fell since the last Sample
+// counts if it is the highest so far.
 func (t *Timeline) sampleC() {
 	if !t.b.cHeap {
 		return

@@ -3,7 +3,7 @@ package budget
 import "sync/atomic"
 
 // gauge holds an arena's use since the last Sample. Publishing writes it, under the lock of the
-// published figures; Sample reads it without a lock.
+// published reports; Sample reads it without a lock.
 type gauge struct {
 	now, most atomic.Uint64
 	marks     atomic.Uint32

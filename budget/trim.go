@@ -247,7 +247,7 @@ func (b *Budget) mayTrim(l *load) error {
 	return fmt.Errorf("budget %q: %s refused: %s, so every page stays present; %s", b.plan.Name, what, key, do)
 }
 
-// trimKeys adds a line to the report for each trim that does nothing.
+// trimKeys adds a line to the report for each trim of the plan that does nothing.
 func (b *Budget) trimKeys() {
 	switch {
 	case b.plan.CHeap.Trim == 0:

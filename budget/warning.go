@@ -19,21 +19,22 @@ import (
 // the blocks in use. A region or slot warns when its use reaches the share, and again only after
 // its use has fallen below the share by a tenth: with 80 %, below 72 %.
 //
-// Allocations don't look at the share. The region's use is compared before a scope of the region
-// opens or closes, before temporaries open, when a constructor has failed, and when a load ends.
-// Between these moments a region only grows, so no crossing is missed, and Used may be more than
-// the share. A Report compares too, and leaves the call of OnWarn to the next of these moments. A
-// scope that C opens and closes in between counts if the region was never so full since it was
-// emptied; Used is then the highest use, and Labels are those of the comparison.
+// An allocation doesn't compare. The region's use is compared with the share before a scope of the
+// region opens or closes, before temporaries open, when a constructor has failed, and when a load
+// ends. Between these moments a region only grows, so no crossing is missed, and Used may be more
+// than the share. A Report compares too, and leaves the call of OnWarn to the next of these
+// moments. A scope that C opens and closes between two comparisons is noticed only if it set a new
+// peak since the region was emptied. Used is then that peak; Labels are as of the comparison.
 //
 // While a loaded region has a heap, a goroutine compares its use 20 times a second, and calls
-// OnWarn itself. A use that rose and fell in between counts if the heap was never so full. Labels
-// has the labels of the end of the load, then the scopes, and a heap counts there as a whole.
+// OnWarn itself. A use that rises and falls between two comparisons is noticed only if it is the
+// heap's highest. Labels lists the labels as of the end of the load, and then the scopes; a heap
+// counts in them as a whole.
 //
-// C's heap is compared by each call of malloc or free that takes the heap's lock. Freed blocks that
-// it keeps for the next request don't count. Its Size is without reserve and runtime, and it has no
-// Labels. OnWarn follows within 100 ms, on a goroutine of package malloc, and once more at most
-// after Close.
+// The use of C's heap is compared by each call of malloc or free that takes the heap's lock. Freed
+// blocks that the heap keeps for the next request don't count. Its Size is without reserve and
+// runtime, and it has no Labels. OnWarn follows within 100 ms, on a goroutine of package malloc,
+// and once more at most after Close.
 type Warning struct {
 	Arena string // as in reports: "level", "room 3", "c_heap"
 	Key   string // of the size in the plan: "regions[2].size"
