@@ -133,7 +133,7 @@ func (b *Budget) publishFrame() {
 }
 
 // publishPlain publishes the buffer that ended with used bytes, and the next one, which is empty.
-// Most often no other figure of the two has changed.
+// Most often nothing else of the two has changed.
 func (b *Budget) publishPlain(next int, used uint64, changed bool) {
 	p := &b.published
 	p.beside.Lock()

@@ -18,14 +18,14 @@ func Open(plan Plan) (*Budget, error) { return openPlan(plan, fromSystem) }
 //
 // Until Close returns, the block belongs to the budget, and reading or writing it directly is a
 // bug. After Close the old handles are dead until the block gets another use. A plan with tables of
-// another size is another use too: to open the block again while old handles exist, use the same
+// another size is also another use: to open the block again while old handles exist, use the same
 // plan.
 func OpenIn(block []byte, plan Plan) (*Budget, error) {
 	return openPlan(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })
 }
 
-// OpenScratch opens scratch alone: for each worker two arenas of size bytes. A numbered worker uses
-// [Budget.Scratch]; a goroutine that comes and goes uses [Budget.Lease].
+// OpenScratch opens a budget of only scratch: for each worker two arenas of size bytes. A numbered
+// worker uses [Budget.Scratch]; a goroutine that comes and goes uses [Budget.Lease].
 func OpenScratch(workers int, size uint64) (*Budget, error) {
 	return Open(Plan{Name: "scratch", Scratch: ScratchPlan{Workers: workers, Size: size}})
 }

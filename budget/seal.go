@@ -124,7 +124,7 @@ func (b *Budget) strictFrame() {
 // with the number of objects and bytes, and the lines with their callers. If fn fills caches of its
 // own, run it once before.
 //
-// The process has one Go heap: allocations of other goroutines count and are named too, so don't
+// The process has one Go heap: allocations of other goroutines also count and are named, so don't
 // run such a test in parallel. Allocations of Load and similar calls in fn count as well.
 // Allocations of the runtime itself (threads, lists of waiters and timers) don't. Of objects under
 // 16 bytes without pointers the runtime records only the first in each block of 16.

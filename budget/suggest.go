@@ -128,7 +128,7 @@ func (n need) noted(from string) string {
 	return fmt.Sprint(n.bytes) + from
 }
 
-// ownLimits reports whether a fitted plan sets limits for the part alone, because each slot of a
+// ownLimits reports whether a fitted plan sets limits for only this part, because each slot of a
 // region pays for them.
 func (p Plan) ownLimits(part int) bool {
 	return part < len(p.Regions) && (p.Regions[part].Slots != 0 || p.Regions[part].Limits != Limits{})

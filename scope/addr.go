@@ -4,7 +4,7 @@ import "unsafe"
 
 // Addr is the address of a T as plain data of 8 bytes, for places that can't hold a *T, such as a
 // list on scratch of objects in the level. It checks nothing, so its T must outlive it. Checked and
-// asan builds catch a stale Addr like any stale pointer. An Addr is valid in its process only. Use
+// asan builds catch a stale Addr like any stale pointer. An Addr is valid only in its process. Use
 // a [Ref] or a handle for a T that may end first, and an [arena.Ptr] for data that is saved, hashed
 // or sent. The zero Addr is nil.
 type Addr[T any] struct{ at uint64 }

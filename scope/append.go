@@ -10,10 +10,10 @@ import (
 // Use it as list = m.Append(s, list, x): the result may share memory with the old list, or not.
 //
 //   - A list in s with capacity left stays where it is.
-//   - The newest allocation of s stays too, and takes only the bytes for xs.
-//   - Any other list, of an enclosing scope or the Go heap too, is copied to a new place, with
-//     capacity for twice the old length or for the new length, if larger. Its old bytes are free
-//     when their scope closes.
+//   - The newest allocation of s also stays, and takes only the bytes for xs.
+//   - Any other list is copied to a new place, also a list of an enclosing scope or of the Go heap.
+//     The copy has capacity for twice the old length, or for the new length if larger. Its old
+//     bytes are free when their scope closes.
 //
 // xs may be part of list. Append unwinds if s is full and, even where list has capacity left, if s
 // is covered or closed; list is unchanged then. Append panics for a list in s that is full and

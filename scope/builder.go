@@ -7,7 +7,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Builder gathers values whose number isn't known yet. It holds all free bytes of its scope until
+// Builder gathers values whose number isn't known yet. It uses all free bytes of its scope until
 // Done, which frees each byte that no value takes. No value moves, and none has an address before
 // Done.
 //
@@ -35,20 +35,20 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 		room = (h.Limit - at) / size
 	}
 	r := h.Top()
-	r.Limit, r.Edge = at, size // for the error of a full
+	r.Limit, r.Edge = at, size // for a full error
 	return Builder[T]{scope: inner, items: unsafe.Slice((*T)(h.MarkRoom(at, room*size)), room)[:0]}
 }
 
-// Push appends x. A full scope unwinds; so does a Builder that is done. Cost: the built-in append
-// within capacity, and a call; no Go allocation, no call into C.
+// Push appends x. It unwinds if the scope is full, or after Done. Cost: the built-in append within
+// capacity, and a call; no Go allocation, no call into C.
 func (b *Builder[T]) Push(x T) {
 	if !b.TryPush(x) {
 		panic(arena_c.Refusal{Arena: b.scope.h, Gen: b.scope.gen})
 	}
 }
 
-// TryPush is Push, but returns false if refused. After Done, [Scope.Err] of Build's s returns the
-// full.
+// TryPush is Push, but returns false if refused. If the scope was full, [Scope.Err] of Build's s
+// returns the error after Done.
 func (b *Builder[T]) TryPush(x T) bool {
 	if h := b.scope.h; h.Gen == b.scope.gen {
 		if len(b.items) < cap(b.items) {

@@ -105,7 +105,7 @@ func (u *unwinding) run() error {
 	if u.h.Asked|u.h.Misused != 0 || u.h.Depth > u.to.depth+1 {
 		u.st.peekFrom(u.h, u.to.depth)
 	}
-	// If the near end was full, record it now: freed temporaries would change its figures.
+	// If the near end was full, record it now: freed temporaries would change the numbers.
 	if near := u.st.h; u.h.Back != 0 && near.Asked != 0 {
 		u.st.peekFrom(near, near.Depth)
 	}
@@ -214,7 +214,7 @@ func (u *unwinding) finish() {
 		u.errs.add(n.owed)
 		n.owed = nil
 	}
-	u.st.lookAtUse() // the use fell, and may rise before the next look
+	u.st.lookAtUse() // the use fell, and may rise before the next comparison
 	u.done = true
 	h.Odd &^= arena_c.Closing
 	if !u.frozen {
@@ -222,8 +222,8 @@ func (u *unwinding) finish() {
 	}
 }
 
-// runOwned ends the Go value of the newest node, if it is still held. A value whose code fails, or
-// doesn't return, keeps its place until the error is noted: see release.
+// runOwned closes or runs the Go value of the newest node, if it is still held. A value whose code
+// fails, or doesn't return, keeps its place until the error is noted: see release.
 func (st *Stack) runOwned(h *arena_c.Scopes, word unsafe.Pointer) error {
 	h.Unlink()
 	p := st.owned.take(*(*uint64)(word))
@@ -273,7 +273,7 @@ func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 	}
 }
 
-// The word of a pool's node holds the pool's index and, in units of poolNext, the chunk to look at
+// The word of a pool's node holds the pool's index and, in units of poolNext, the chunk to examine
 // next.
 const poolNext = 1 << 20
 
@@ -317,7 +317,7 @@ func (u *unwinding) element(object unsafe.Pointer) {
 }
 
 // closeLong closes the topmost scope after its nodes have run. It adds the errors and ends the
-// arenas that the fast path leaves out.
+// arenas that the fast path doesn't handle.
 func (u *unwinding) closeLong() {
 	h, st, end := u.h, u.st, u.h.Cursor
 	if h.Odd&arena_c.Building != 0 {
@@ -389,7 +389,7 @@ func (u *unwinding) owned() *owned {
 }
 
 // given returns, in checked builds, the lines that registered the node's Go value; an object's node
-// has no room for them.
+// has no space for them.
 func (u *unwinding) given() string {
 	if p := u.owned(); p != nil {
 		return p.site.Tell("given")

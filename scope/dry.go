@@ -21,7 +21,7 @@ const earlierName = "earlier"
 var errEvent = errors.New("no arena can do that")
 
 // Play repeats an event in a dry arena: the core moves its headers as it moved the program's. It
-// returns the full that the program would have had. If the event can't come now, Play returns
+// returns the full error that the program would have had. If the event can't come now, Play returns
 // another error and changes nothing.
 func (st *Stack) Play(e Event) error {
 	h, far := st.h, &st.row.Temp

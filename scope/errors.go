@@ -62,11 +62,11 @@ func (l *errorList) Error() string {
 	return text
 }
 
-// Unwrap lets errors.Is and errors.As look at each kept error.
+// Unwrap lets errors.Is and errors.As examine each kept error.
 func (l *errorList) Unwrap() []error { return l.list }
 
-// ErrFull matches every full, with errors.Is: an arena, or a table of planned capacity, had no
-// room. It is an expected answer.
+// ErrFull matches every full error, with errors.Is: an arena, or a table of planned capacity, was
+// out of room. It is an expected result, not a bug.
 var ErrFull = errors.New("upfront: full")
 
 // ErrClosed matches, with errors.Is, a use of a scope, pool or value that is closed.

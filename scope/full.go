@@ -8,8 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// FullError is the error of a full: it names the full arena or table, and the key of the plan to
-// raise.
+// FullError is the error of an arena or table that was out of room. It names the arena or table,
+// and the key of the plan to raise.
 type FullError struct {
 	Budget string // name of the plan
 	Arena  string // "region level"
@@ -19,14 +19,14 @@ type FullError struct {
 	// "scopes", "pools", "owned", "labels" or "slots"
 	What  string
 	Asked uint64 // bytes requested, without alignment; or 1
-	Free  uint64 // bytes or places that were free
-	Size  uint64 // bytes of the arena or the temporaries, or places of the table
+	Free  uint64 // bytes or entries that were free
+	Size  uint64 // bytes of the arena or the temporaries, or entries of the table
 	// a Size that is enough: the least, or the least plus all that alignment may take; 0: no plan
 	// can have one
 	Need  uint64
 	Key   string  // of the plan: "regions[2].size"; for keys, the parameter to raise
-	Top   []Usage // the holders of most bytes, largest first: three at most
-	Cause error   // a later error, if the full wasn't handled
+	Top   []Usage // the scopes and labels with the most bytes, largest first: three at most
+	Cause error   // a later error, if the full error wasn't handled
 
 	asked    uint64 // the arena header's Asked
 	sameName bool   // a full table of scopes: all open scopes have this name
@@ -34,8 +34,8 @@ type FullError struct {
 	OnPurpose bool
 }
 
-// Error returns one line: the full arena or table, its largest holders, and the key to raise with
-// its new value.
+// Error returns one line: the full arena or table, the scopes and labels with the most bytes, and
+// the key to raise with its new value.
 func (e *FullError) Error() string {
 	var b strings.Builder
 	if e.What == "keys" && e.Arena == "" {
@@ -126,21 +126,22 @@ func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
 		Need: size + 1, Key: cmp.Or(st.TableKeys[table], "limits."+table)})
 }
 
-// counted counts the full, keeps it as the arena's last one and returns it. It is called once for
-// each full.
+// counted counts the full error, keeps it as the arena's last one and returns it. It is called once
+// for each.
 func (st *Stack) counted(full *FullError) *FullError {
 	st.lastFull, st.fulls = full, st.fulls+1
 	return full
 }
 
-// onPurpose marks and returns the full of a request that was refused although there was room.
+// onPurpose marks and returns the error of a request that was refused although there was room.
 func (e *FullError) onPurpose() *FullError {
 	arena_c.Tell()
 	e.OnPurpose, e.Need = true, e.Size
 	return e
 }
 
-// noPlace returns the full of a table without a free place or of a refusal on purpose, or nil.
+// noPlace returns the full error of a table without a free entry or of a refusal on purpose, or
+// nil.
 func (st *Stack) noPlace(table string, used, size uint64, scope string) *FullError {
 	if used >= size {
 		return st.tableFull(table, size, scope)
@@ -151,8 +152,8 @@ func (st *Stack) noPlace(table string, used, size uint64, scope string) *FullErr
 	return nil
 }
 
-// scopesFull returns the full of one scope too many. The usual cause is a loop without a Close:
-// then all open scopes have one name.
+// scopesFull returns the full error of one scope too many. The usual cause is a loop without a
+// Close: then all open scopes have one name.
 func (st *Stack) scopesFull(name string) *FullError {
 	full := st.tableFull("scopes", st.h.Slots, name)
 	full.sameName = st.h.Depth > 1

@@ -85,7 +85,7 @@ func isPlain(t reflect.Type) bool {
 
 // refused is the panic value for a T that holds Go pointers, always as a nil pointer. One interface
 // has both the words of the type for the check, and T for the message, because the inliner's budget
-// has no room for two. The array makes the compiler refuse a T of 2^37 bytes, as Plain does.
+// doesn't allow two. The array makes the compiler refuse a T of 2^37 bytes, as Plain does.
 type refused[T any] struct {
 	_ [1 << (13 * (^uintptr(0) >> 63))]T
 }

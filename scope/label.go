@@ -4,14 +4,14 @@ import (
 	"unsafe"
 )
 
-// Label runs fn and returns fn's error. The bytes that s gains meanwhile are booked under name, a
+// Label runs fn and returns fn's error. The bytes that s gains meanwhile count for name, a
 // subsystem such as "sound". Errors of a full arena name the largest labels; reports name all
 // labels. Labels nest: the bytes that an inner label gains don't count for the outer one. A label
 // ends with its scope. Bytes that a failed constructor frees no longer count; temporaries never do.
 //
-// s must be the topmost scope. An arena has places for limits.labels names (32 by default); one
-// name more is a full, which unwinds before fn runs. Cost: 40 bytes of s, and a search through the
-// names.
+// s must be the topmost scope. An arena has a table of limits.labels names (32 by default); a
+// further name unwinds with a full error before fn runs. Cost: 40 bytes of s, and a search through
+// the names.
 func Label(s Scope, name string, fn func() error) error {
 	if !s.open() || s.isTemp() {
 		panic(s.misuse("Label of"))
@@ -68,7 +68,7 @@ type labels struct {
 
 type label struct {
 	name  string
-	bytes uint64 // held now
+	bytes uint64 // in use now
 	depth uint64 // of its scope
 	total uint32 // its line in the totals
 	nodes uint32 // calls of Label that gained for it

@@ -6,12 +6,13 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// A ledger is the history of an arena: its figures, and the bytes that scopes and labels hold and
-// held, by name. The arena's headers hold only the present. look compares the headers with the last
-// look, books the difference, and reports each step to the sink, if a sink is set.
+// A ledger is the history of an arena: its counts, and the present and past bytes of scopes and
+// labels, by name. The arena's headers have only the present. The method look compares the headers
+// with those of its last call (the last look), books the difference, and reports each step to the
+// sink, if a sink is set.
 //
-// look runs before a figure is lost: before a scope closes and before nodes run. It also runs when
-// the figures are read and, with a sink, before a scope opens. Between two looks the arena only
+// look runs before a number is lost: before a scope closes and before nodes run. It also runs when
+// the ledger is read and, with a sink, before a scope opens. Between two looks the arena only
 // grows, so no peak is missed. An example: at the last look, scope "level" held 100 bytes. Since
 // then it took 20 more, and "inner" opened and took 50. Before "inner" closes, look books 20 bytes
 // for "level" and 50 for "inner". After the close the next look doesn't find "inner" in the
@@ -24,8 +25,8 @@ type ledger struct {
 	failed     int        // finalizers that returned an error or panicked
 	unwound    uint64     // number of unwindings
 	leaks      uint64     // blocks that were live when their arena ended
-	lastFull   *FullError // the last full that was reported
-	fulls      int        // number of fulls reported
+	lastFull   *FullError // the last that was reported
+	fulls      int        // number of full errors reported
 
 	peakEver   uint64 // highest use before the last ResetPeak
 	mostScopes uint64 // open at once, as of the last look
@@ -104,7 +105,7 @@ func (st *Stack) moved(to uint64, site arena_c.Site) {
 	st.sink.moved(to, site)
 }
 
-// CountScopes starts to count the bytes of scopes by name; Close then takes its long way. Calling
+// CountScopes starts to count the bytes of scopes by name; Close then takes its slow path. Calling
 // it again changes nothing. pre: no scope is open.
 func (st *Stack) CountScopes() {
 	if st.scopes.lines == nil {
@@ -139,10 +140,10 @@ type Usage struct {
 	Name    string `json:"name"`
 	Bytes   uint64 `json:"bytes"`             // held now
 	Objects uint64 `json:"objects,omitempty"` // live allocations; 0 unless Stats.Counted
-	// the most Bytes at once since Open; 0 if not counted
+	// the highest Bytes since Open; 0 if not counted
 	Peak uint64 `json:"peak"`
 
-	PeakObjects uint64 `json:"peak_objects,omitempty"` // the most Objects at once
+	PeakObjects uint64 `json:"peak_objects,omitempty"` // the highest Objects
 
 	// Allocated is the sum of all Bytes allocated since Open, freed bytes included; 0 if not
 	// counted.
@@ -150,7 +151,8 @@ type Usage struct {
 	AllocatedObjects uint64 `json:"allocated_objects,omitempty"` // the sum of all Objects allocated
 }
 
-// usages is a table of planned size, with a line for each name. Further names share the last line.
+// usages is a table of planned size, with an entry (a line) for each name. Further names share the
+// last line.
 type usages struct{ lines []Usage } // cap: the places, and one for others
 
 // The lines of scopes without names of their own.
@@ -186,7 +188,7 @@ func (u *Usage) raise() {
 // AppendUsage appends the lines of scopes and of labels, in the order in which their names first
 // appeared, and returns both lists. It appends no scopes if scopes aren't counted. Live labels
 // without a line of their own come last. Memory that a failed constructor freed counts for the
-// peak. UsageLines returns the room needed.
+// peak. UsageLines returns the capacity that the lists need.
 func (st *Stack) AppendUsage(scopes, labels []Usage) (allScopes, allLabels []Usage) {
 	st.look()
 	scopes = append(scopes, st.scopes.lines...)
@@ -208,13 +210,13 @@ func (st *Stack) AppendUsage(scopes, labels []Usage) (allScopes, allLabels []Usa
 	return scopes, labels
 }
 
-// UsageLines returns the most lines that AppendUsage appends.
+// UsageLines returns the number of lines that AppendUsage appends at most.
 func (st *Stack) UsageLines() (scopes, labels int) {
 	return cap(st.scopes.lines), cap(st.labels.lines) + cap(st.labels.totals.lines)
 }
 
-// bytesOf returns the bytes that the scope at a depth holds. A Builder counts as full, with its
-// values above the cursor.
+// bytesOf returns the bytes of the scope at a depth. A Builder counts with all free bytes that its
+// values can take, which are above the cursor.
 func (st *Stack) bytesOf(h *arena_c.Scopes, depth uint64) uint64 {
 	if r := h.Record(depth); depth == h.Depth && r.Edge != 0 {
 		return h.Limit - r.Mark - (h.Limit-r.Limit)%r.Edge
@@ -222,8 +224,8 @@ func (st *Stack) bytesOf(h *arena_c.Scopes, depth uint64) uint64 {
 	return h.Bytes(depth)
 }
 
-// holders writes the three largest holders of the arena into top, the largest first, and returns
-// their number. Holders are labels, open scopes without the bytes of their labels, and temporaries.
+// holders writes the three largest users of the arena's bytes into top, the largest first, and
+// returns their number: labels, open scopes without the bytes of their labels, and temporaries.
 func (st *Stack) holders(top *[3]Usage) (n int) {
 	h := st.h
 	st.labels.settle()
@@ -243,7 +245,7 @@ func (st *Stack) holders(top *[3]Usage) (n int) {
 	return min(n, len(top))
 }
 
-// rank puts a holder with bytes in its place, and returns 1 if it has any.
+// rank puts a user of bytes in its place, and returns 1 if it has any.
 func rank(top *[3]Usage, u Usage) int {
 	if u.Bytes-1 >= arena_c.OffsetMax {
 		return 0
@@ -260,8 +262,7 @@ func rank(top *[3]Usage, u Usage) int {
 	return 1
 }
 
-// Stats holds the figures of an arena. Used, Padding and Objects are present figures. Sizes are
-// bytes.
+// Stats describes an arena. Used, Padding and Objects are as of now. Sizes are bytes.
 type Stats struct {
 	Size, Used, Free         uint64
 	Counted                  bool   // Objects and Padding are known: only checked builds count them
@@ -270,7 +271,7 @@ type Stats struct {
 	Peak, PeakSince          uint64 // highest use ever, and since ResetPeak
 	Finalizers               uint64 // that have run since the arena was made
 	Failed                   int    // finalizers that returned an error or panicked
-	Owned                    int    // Go values held now
+	Owned                    int    // owned Go values now
 	Leaks                    uint64 // blocks that were live when their arena ended
 	Pools, PoolCap, PoolPeak uint64 // pools open now, their chunks, and the sum of their peaks
 
@@ -278,7 +279,7 @@ type Stats struct {
 	Caches   CacheCounts                                // since the arena was made
 }
 
-// Stats returns the present figures. Call it on the goroutine that may use the arena.
+// Stats describes the arena now. Call it on the goroutine that may use the arena.
 func (st *Stack) Stats() Stats {
 	row := st.row
 	s := Stats{Size: row.Size(), Used: row.Used(), Counted: arena_c.Checked, Finalizers: st.Finalizers(), Failed: st.failed, Leaks: st.leaks}
@@ -297,7 +298,7 @@ func (st *Stack) Stats() Stats {
 	s.Owned = st.owned.live
 	st.countMost()
 	s.MostOpen.Scopes, s.MostOpen.Pools = int(st.mostScopes), int(st.mostPools)
-	s.MostOpen.Owned = int(st.owned.used) // a freed place is taken before a new one
+	s.MostOpen.Owned = int(st.owned.used) // a freed entry is taken before a new one
 	s.MostOpen.Labels = st.labels.most
 	s.Caches = st.caches.counts()
 	for i := range st.mostPools { // the others were never taken
@@ -344,7 +345,7 @@ func (st *Stack) countMost() {
 	}
 }
 
-// Rest holds the values that decide the figures of an arena without open scopes.
+// Rest has the values that decide the Stats of an arena without open scopes.
 type Rest struct {
 	peak, unwound, finalizers, leaks, scopes, pools, owned uint64
 	fulls                                                  int
@@ -355,8 +356,8 @@ func (st *Stack) Rest() Rest {
 	return Rest{st.row.Peak(), st.unwound, st.Finalizers(), st.leaks, st.mostScopes, st.mostPools, st.owned.used, st.fulls}
 }
 
-// Rests reports whether Stats would return the same figures as when r was read: no scope is open,
-// and no figure has changed. Cost: O(1), a few ns.
+// Rests reports whether Stats would return the same as when r was read: no scope is open, and
+// nothing has changed. Cost: O(1), a few ns.
 func (st *Stack) Rests(r *Rest) bool {
 	if st.h.Depth|st.row.Temp.Depth != 0 || st.Rest() != *r {
 		return false

@@ -15,17 +15,17 @@ import (
 // another scope, in one piece of the exact size.
 //
 // The first chunk takes at most 128 bytes. This limit doubles with each chunk, up to 8 KiB, but a
-// chunk has room for at least one value, however large. If the scope has less room, the chunk has
-// room for as many values as fit; the List is full when not even one fits. A chunk begins with a
-// header of 16 bytes, rounded up to the alignment of T. No chunk is freed before the scope closes.
+// chunk is large enough for at least one value. If the scope has fewer bytes free, the chunk takes
+// as many values as fit; the List is full when not even one fits. A chunk begins with a header of
+// 16 bytes, rounded up to the alignment of T. No chunk is freed before the scope closes.
 //
 // A [Builder] is for one list that stays where it is: it copies no value and takes no other byte. A
 // List is for scratch: for several lists at once, or with other allocations between the values. A
-// container.List is for up to n values: its room is allocated at once.
+// container.List is for up to n values, whose memory is allocated at once.
 //
-// A List ends with its scope: then Push, All and Slice panic. A List made inside a constructor that
-// fails is freed. A List can't be part of a state of package save: make the List on scratch, and
-// its Slice in the state. One goroutine at a time uses it; don't copy a List.
+// After its scope has closed, a List's Push, All and Slice panic. A List made inside a constructor
+// that fails is freed. A List can't be part of a state of package save: make the List on scratch,
+// and its Slice in the state. One goroutine at a time uses it; don't copy a List.
 type List[T any] struct {
 	_           noCopy
 	scope       Scope
@@ -39,7 +39,7 @@ type List[T any] struct {
 // chunk is the header before the values of a chunk. It holds no address.
 type chunk struct {
 	next  uint64 // distance from this chunk to the next one
-	count uint64 // room of the chunk, in values
+	count uint64 // capacity of the chunk, in values
 }
 
 // The sizes of chunks in bytes.
@@ -58,10 +58,10 @@ func (m Maker[T]) List(s Scope) List[T] {
 	return List[T]{scope: s, bytes: chunkMin / 2, made: s.h.Cursor}
 }
 
-// Push appends x. A full scope unwinds. A covered or closed scope unwinds too, even where the chunk
-// has room. Push panics if it must allocate while a constructor newer than the List runs (see
-// Make). Cost: the built-in append within capacity, a call, and the zeroing of chunks; no Go
-// allocation, no call into C.
+// Push appends x. A full scope unwinds. A covered or closed scope also unwinds, even where the
+// chunk has capacity left. Push panics if it must allocate while a constructor newer than the List
+// runs (see Make). Cost: the built-in append within capacity, a call, and the zeroing of chunks; no
+// Go allocation, no call into C.
 func (l *List[T]) Push(x T) {
 	if !l.TryPush(x) {
 		panic(refusal(l.scope))

@@ -49,8 +49,8 @@ func (m Maker[T]) TryNew(s Scope) *T {
 	return arena_c.TryNew[T](s.h, s.gen+m.key-key)
 }
 
-// Make returns a T that fn has initialized; fn gets it zeroed. If fn fails, panics or unwinds as
-// full, all that fn made in s is finalized and freed, and T is freed too.
+// Make returns a T that fn has initialized; fn gets it zeroed. If fn fails, panics or runs out of
+// room, all that fn made in s is finalized and freed, and T is freed.
 func (m Maker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.declared()
 	return construct(s, 0, fn)

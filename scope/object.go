@@ -54,7 +54,7 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 }
 
 // Make returns a T that fn has initialized; fn gets it zeroed. T is linked only after fn succeeds,
-// so it is finalized before the objects that fn made in s. If fn fails, panics or unwinds as full,
+// so it is finalized before the objects that fn made in s. If fn fails, panics or runs out of room,
 // all that fn made in s is finalized and freed, and T is freed without its finalizer.
 func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.plain.declared()

@@ -8,8 +8,8 @@ import (
 )
 
 // Open opens a scope in s and covers s until it closes. Messages and reports show the first 128
-// bytes of name. Open unwinds as full when the arena has its planned number of open scopes
-// (limits.scopes, 64 by default); the scope of a load or of the frame counts.
+// bytes of name. Open unwinds with a full error when the arena has its planned number of open
+// scopes (limits.scopes, 64 by default); the scope of a load or of the frame counts.
 //
 // Cost: no byte of the arena. On a scratch arena a few ns. Regions and the frame count by name:
 // tens of ns, and a search through the names if the last scope in that place had another name.
@@ -40,7 +40,7 @@ func (s Scope) Close() error {
 }
 
 // closeLong is Close where the fast path doesn't apply: s may not allocate, only its owner may
-// close it, s remembers a refusal, or the arena needs more work.
+// close it, s has a refusal to report, or the arena needs more work.
 func (s Scope) closeLong() error {
 	h, st := s.h, stackOf(s.h)
 	if !s.open() || st == nil || h.Depth <= h.Base {
@@ -52,15 +52,16 @@ func (s Scope) closeLong() error {
 	return err
 }
 
-// Do opens a scope, runs fn in it and closes it, however fn ends. A full in fn, of any scope,
-// becomes the returned error, and so does one scope too many (see [Scope.Open]). A panic after a
-// full that fn ignored becomes that full, with the panic as its Cause. Other panics and Goexit run
-// the finalizers and go on. Errors of finalizers are joined with the error of fn.
+// Do opens a scope, runs fn in it and closes it, however fn ends. If any scope runs out of room in
+// fn, Do returns the full error; so it does for one scope too many (see [Scope.Open]). A panic
+// after a full error that fn ignored becomes that error, with the panic as its Cause. Other panics
+// and Goexit run the finalizers and go on. Errors of finalizers are joined with the error of fn.
 func (s Scope) Do(name string, fn func(Scope) error) error { return s.mayNest().do(name, fn) }
 
-// Err returns the refusal that s remembers: the first [Misuse] of s while it was covered or frozen,
-// or else its last full. It returns nil if s remembers no refusal, and a Misuse if s is closed. Do,
-// Load and Close return the refusal too, unless it was reported before.
+// Err returns the error of a call on s that was refused since s was opened: the first [Misuse] of s
+// while it was covered or frozen, or else the last [ErrFull]. It returns nil if none was refused,
+// and a Misuse if s is closed. Do, Load and Close also return the error, unless it was reported
+// before.
 func (s Scope) Err() error {
 	st, depth := stackOf(s.its()), s.h.Find(s.gen)
 	if st == nil || depth == 0 {
@@ -100,8 +101,8 @@ func (st *Stack) tryOpen(name string) (Scope, *FullError) {
 	return Scope{h, gen}, nil
 }
 
-// openLong does the work that the fast path leaves out. It returns the full if the table of scopes
-// has no place.
+// openLong does the work that isn't in the fast path. It returns a full error if the table of
+// scopes has no free entry.
 func (st *Stack) openLong(lent uint64, name string) *FullError {
 	h := st.h
 	if st.lent.Load() != lent {

@@ -9,8 +9,8 @@ import (
 )
 
 // Own closes c when s closes, in order with the finalizers, and returns its Owned. If s refuses, or
-// limits.owned values are held, Own closes c at once and unwinds, so c is never lost. Cost: 16
-// bytes of the arena and a place in the table of limits.owned; no Go allocation.
+// the table of limits.owned values is full, Own closes c at once and unwinds, so c is never lost.
+// Cost: 16 bytes of the arena and an entry of that table; no Go allocation.
 func (s Scope) Own(c io.Closer) Owned {
 	if c == nil {
 		panic(bug("Own of nil"))
@@ -49,8 +49,8 @@ func (s Scope) Keep(v any) Owned {
 	panic(s.notOwned("Keep", owned{value: v}))
 }
 
-// own takes a place in the table for a Go value, links a node with the place's number, and returns
-// the place. It returns nil if s or the table refuses.
+// own takes an entry of the table for a Go value, links a node with the entry's number, and returns
+// the entry. It returns nil if s or the table refuses.
 func (s Scope) own() *owned {
 	h, st := s.its(), stackOf(s.h)
 	if st == nil {
@@ -92,7 +92,8 @@ func (st *Stack) refusesPlace() bool {
 	return st.owned.refused
 }
 
-// notOwned ends the value, so that it isn't lost, and returns the reason of own's refusal.
+// notOwned closes or runs the value, so that it isn't lost, and returns the reason of own's
+// refusal.
 func (s Scope) notOwned(what string, it owned) error {
 	if !s.open() {
 		s.h.Misused = 0 // this panic reports it
@@ -104,11 +105,11 @@ func (s Scope) notOwned(what string, it owned) error {
 	case st.owned.refused:
 		st.owned.refused = false
 		full = st.tableFull("owned", places, st.nameOf(h, h.Depth)).onPurpose()
-	case st.owned.live == len(st.owned.places): // no place was free
+	case st.owned.live == len(st.owned.places): // no entry was free
 		full = st.tableFull("owned", places, st.nameOf(h, h.Depth))
 	default:
 		full = st.full(h, h.Asked)
-		// this panic reports the full, with the value's error as its Cause
+		// this panic reports the full error, with the value's error as its Cause
 		h.Asked = st.owned.asked
 	}
 	st.finalizers += it.finalizers()
@@ -125,7 +126,7 @@ func (h Owned) find() (*Stack, *owned) {
 }
 
 // Cancel forgets the value that h identifies: it will not be closed or run. Cancel reports whether
-// the value was still held. The value's place in the table is free again at once; its 16 bytes of
+// the value was still held. The value's entry in the table is free again at once; its 16 bytes of
 // the arena are free when the scope closes.
 func (h Owned) Cancel() bool {
 	st, p := h.find()
@@ -138,8 +139,8 @@ func (h Owned) Cancel() bool {
 }
 
 // CloseNow closes or runs the value that h identifies at once, before its scope closes, and returns
-// the error. A value of Keep is only dropped. It returns a [Misuse] if the value was closed, run or
-// cancelled before; nothing runs twice.
+// the error. A value of Keep is only released to the collector. It returns a [Misuse] if the value
+// was closed, run or cancelled before; nothing runs twice.
 func (h Owned) CloseNow() error {
 	st, p := h.find()
 	if p == nil {
@@ -151,8 +152,8 @@ func (h Owned) CloseNow() error {
 	return p.run()
 }
 
-// Value returns the value that Keep or Own holds, or nil if it is no longer held. A closer is no
-// longer held once its Close has begun.
+// Value returns the value that was passed to Keep or Own. It returns nil once the scope has
+// released the value: a closer is released when its Close begins.
 func (h Owned) Value() any {
 	if _, p := h.find(); p != nil {
 		return p.value

@@ -13,7 +13,7 @@ import (
 // Owned identifies no value.
 type Owned struct {
 	stack uint64 // the Stack's id in the registry; above bit 32 its number (made)
-	place uint64 // index in the Stack's ownedTable, plus the serial of its taking
+	place uint64 // index in the Stack's ownedTable, plus the serial number of its use
 }
 
 // owned is a Go value that lives until its scope closes. It is in a table of the Go heap, because
@@ -68,8 +68,8 @@ func (p *owned) guarded() (err error) {
 	return p.run()
 }
 
-// ownedTable has limits.owned places. The place in an Owned is an index plus the serial of its
-// taking. So a node of the chain or an Owned that outlived its value finds no value.
+// ownedTable has limits.owned entries (places). The place in an Owned is an index plus a serial
+// number of its use. So a node of the chain or an Owned that outlived its value finds no value.
 type ownedTable struct {
 	places  []owned
 	stack   uint64 // of each Owned
@@ -92,8 +92,8 @@ func (t *ownedTable) at(place uint64) *owned {
 
 func (t *ownedTable) placeOf(place uint64) *owned { return &t.places[place%ownedPlaces] }
 
-// take is at for a value that ends: from now on no Owned finds the value. release then frees the
-// place.
+// take is at for a value that is about to be closed or run: from now on no Owned finds the value.
+// release then frees the entry.
 func (t *ownedTable) take(place uint64) *owned {
 	p := t.at(place)
 	if p != nil {

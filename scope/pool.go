@@ -273,19 +273,19 @@ func (p ObjectPool[T]) Put(x *T) error {
 	return p.fin(x)
 }
 
-// HandlePool is a Pool whose values are named by handles. It detects a stale handle, even after the
-// chunk was taken again. A handle is plain data of 8 bytes and may be stored in any block. After
-// the scope closes, Get and At return nil and Put panics. A HandlePool is a small value; one
-// goroutine at a time uses it. A handle of another open pool of the same arena finds no value here.
+// HandlePool is a Pool whose values are identified by handles. It detects a stale handle, even
+// after the chunk was taken again. A handle is plain data of 8 bytes and may be stored in any
+// block. After the scope closes, Get and At return nil and Put panics. A HandlePool is a small
+// value; one goroutine at a time uses it. A handle of another open pool of the same arena finds no
+// value here.
 //
 // The 2^32 generations of a chunk are divided among the planned pools (limits.pools), so that open
 // pools share no handle. With 64 pools a chunk retires after 2^26-1 puts: the pool then has one
-// chunk less.
+// chunk fewer.
 //
 // A new pool begins with the same handles as its predecessor, so that the same input gives the same
 // bytes everywhere. A handle that outlives its level may therefore find a value in the next level:
-// keep handles in the level. Data that lives longer refers by a Ref to the object that holds the
-// handle.
+// keep handles in the level. Data that lives longer refers by a Ref to the object with the handle.
 type HandlePool[T any] struct{ pool[T] }
 
 // HandlePool makes a pool of n chunks in s and returns it. It takes 4 bytes a chunk more than

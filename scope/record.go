@@ -2,8 +2,8 @@ package scope
 
 import "github.com/upfront-mem/upfront/arena_c"
 
-// Event is a step in the life of an arena: a change of its use, or of the number of places taken in
-// a table. Record reports events, and Play repeats them in a dry arena.
+// Event is a step in the life of an arena: a change of its use, or of the number of entries taken
+// in a table. Record reports events, and Play repeats them in a dry arena.
 type Event struct {
 	Kind EventKind
 	Size uint64       // its meaning depends on Kind
@@ -27,11 +27,11 @@ const (
 	EventTempEnd // the newest temporaries ended
 	EventScopes  // Size scopes were open at once, more than ever before
 	EventPools   // Size pools were open at once, more than ever before
-	EventOwned   // Size owned values were held at once, more than ever before
+	EventOwned   // Size owned values were in use at once, more than ever before
 	EventLabels  // Size labels were in use at once, more than ever before
 )
 
-// sink reports the changes of an arena, and holds the state that it has reported.
+// sink reports the changes of an arena, and keeps the state that it has reported.
 type sink struct {
 	tell   func(Event)
 	temps  []openTemp // open temporaries, except temporaries of C
@@ -47,9 +47,9 @@ type openTemp struct{ gen, bytes uint64 }
 // with the open scopes and the peaks so far. Record returns false and does nothing if the arena is
 // recorded already, or temporaries are open.
 //
-// The goroutine that uses the arena calls tell. Each Open and Close takes the long way. Checked
+// The goroutine that uses the arena calls tell. Each Open and Close takes the slow path. Checked
 // builds report each allocation at once. Other builds report new bytes when the next scope of the
-// arena opens or closes, its load ends, or its figures are read. Changes by C are reported with the
+// arena opens or closes, its load ends, or its Stats are read. Changes by C are reported with the
 // next event.
 func (st *Stack) Record(tell func(Event)) bool {
 	if st.sink != nil || st.row.Temp.Depth > 0 {

@@ -9,7 +9,7 @@ import (
 
 // Ref refers to a T in a scope and detects that the scope has closed. It is plain data of 16 bytes
 // and may be stored in a block of any region, so that longer-lived data can refer to objects of a
-// level. A Ref is valid in its process only. The zero Ref refers to no T.
+// level. A Ref is valid only in its process. The zero Ref refers to no T.
 type Ref[T any] struct {
 	gen uint64 // of its scope
 	// offset from the arena's header; above refOffset the stack's id, and refFar
@@ -29,7 +29,7 @@ const (
 // RefTo panics if x could be gone while s is open: if x is a chunk of a pool (use a HandlePool), or
 // if a constructor that still runs made x in s (see [ObjectMaker.Make]). It also panics if x is
 // elsewhere, or s is closed. A value of a container is accepted: the Ref is good until the value is
-// removed (see package container). Cost: a look at each of the arena's pools; no Go allocation, no
+// removed (see package container). Cost: a check of each of the arena's pools; no Go allocation, no
 // call into C.
 func RefTo[T any](s Scope, x *T) Ref[T] {
 	if !s.alive() {

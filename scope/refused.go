@@ -9,14 +9,14 @@ import (
 
 // A refusal is kept in two steps. The fast path only writes one word of the arena's header: Asked,
 // if the topmost scope had no room, or Misused, if another scope was used. Code that needs the
-// reason, a full or a misuse, works it out later and keeps it in the scope's note.
+// reason, a full error or a misuse, works it out later and keeps it in the scope's note.
 //
 //   - why returns the reason of a panic.
 //   - peek returns the reason that no call has reported so far.
 //   - take is peek for a caller that reports the reason; Close doesn't report it again.
 //
 // An example: TryNew of 24 bytes in scope "level" returns nil and writes Asked with 24. Err calls
-// peek, which makes the FullError with the figures of that moment; a second Err returns the same
+// peek, which makes the FullError with the numbers of that moment; a second Err returns the same
 // error. A Do or Load around calls take and returns the error, and the Close that follows reports
 // nothing. Without a Do or Load, Close itself calls take.
 
@@ -29,7 +29,7 @@ type met struct {
 	// of the request. It differs from the scope's generation for a bad align and for a Maker that
 	// was never declared.
 	gen uint64
-	err error // a full, or a misuse
+	err error // a full error, or a misuse
 }
 
 func metBy(list []met, gen uint64) error {
@@ -52,9 +52,9 @@ func (st *Stack) met() (list []met) {
 }
 
 // Verdict judges the end of a function that worked in the open scopes. v is the value of recover,
-// err the function's error. The verdict is err, or the full that the function panicked with, or a
-// full that it ignored before another panic, with the panic as its cause. Verdict returns the value
-// of any other panic as other: the caller panics with it after the unwinding.
+// err the function's error. The verdict is err, or the full error that the function panicked with,
+// or one that it ignored before another panic, with the panic as its cause. Verdict returns the
+// value of any other panic as other: the caller panics with it after the unwinding.
 func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
 	return st.verdict(v, err, opened{})
 }
@@ -102,7 +102,7 @@ func handled(v any) any {
 	return err
 }
 
-// why returns the reason of a Refusal, usually a full.
+// why returns the reason of a Refusal, usually a full error.
 func why(r arena_c.Refusal) error {
 	h, gen, st := r.Arena, r.Gen, stackOf(r.Arena)
 	// the request was refused before its budget closed
@@ -125,7 +125,7 @@ func why(r arena_c.Refusal) error {
 		return s.misuse("allocation in")
 	}
 	st.settle(h)
-	if depth == h.Depth && h.Asked != 0 { // the full came last
+	if depth == h.Depth && h.Asked != 0 { // the full error came last
 		return st.metFull(h, depth)
 	}
 	if err := metBy(st.met(), gen); err != nil {
@@ -168,15 +168,15 @@ func (st *Stack) settle(h *arena_c.Scopes) *note {
 		n.owed = err
 	}
 	h.Odd |= oddNoted
-	// the misuse replaces an earlier full, and later ones follow it
+	// the misuse replaces an earlier full error, and later ones follow it
 	if h.Odd&arena_c.Closing == 0 {
 		*askedOf(h, depth) = 0
 	}
 	return n
 }
 
-// askedOf returns the word that holds the full of the scope at a depth: the header's own, if it is
-// the topmost.
+// askedOf returns the word for a request that found the scope at a depth full: the header's own, if
+// it is the topmost.
 func askedOf(h *arena_c.Scopes, depth uint64) *uint64 {
 	if depth == h.Depth {
 		return &h.Asked
@@ -185,7 +185,7 @@ func askedOf(h *arena_c.Scopes, depth uint64) *uint64 {
 }
 
 // peek returns the unreported refusal of the scope at a depth: its first misuse, or else its last
-// full, or nil. A full has the figures of the moment when it was first returned.
+// full error, or nil. A full error has the numbers of the moment when it was first returned.
 func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
 	st.settle(h)
 	if n := st.noteOf(h, depth); n.owed != nil {
@@ -197,7 +197,7 @@ func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
 	return st.metFull(h, depth)
 }
 
-// metFull returns the error of the request in Asked of the scope at a depth: a full, or a bad
+// metFull returns the error of the request in Asked of the scope at a depth: a full error, or a bad
 // align. pre: Asked isn't 0.
 func (st *Stack) metFull(h *arena_c.Scopes, depth uint64) error {
 	n, gen, asked := st.noteOf(h, depth), h.Record(depth).Gen, *askedOf(h, depth)
@@ -249,7 +249,8 @@ func (st *Stack) takeSince(o opened) error {
 	return nil
 }
 
-// full returns the full of a request in the topmost scope of an end, with the present figures.
+// full returns the full error of a request in the topmost scope of an end, with the present
+// numbers.
 func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 	row, mask := st.row, asked>>arena_c.AskedAt%arena_c.AlignMax // NodeSize-1 at least
 	var top [3]Usage
@@ -267,11 +268,11 @@ func (st *Stack) full(h *arena_c.Scopes, asked uint64) *FullError {
 		e.What, e.Key, e.Top, e.Size = "temporaries", "", nil, h.Limit-st.tempStart()
 	}
 	e.Need = roundUp(e.Size-e.Free, min(mask+1, arena_c.LineSize)) + e.Asked
-	// the arena begins at a line, not always at the same multiple of the align
+	// the arena begins at a cache line, not always at the same multiple of the align
 	if mask >= arena_c.LineSize {
 		e.Need += mask + 1 - arena_c.LineSize
 	}
-	// temporaries are at multiples of a line, counted from the far end
+	// temporaries are at multiples of a cache line, counted from the far end
 	if h.Back == 0 && row.Temp.Depth > 0 {
 		e.Need += (e.Size - e.Need) % arena_c.LineSize
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Room is an arena of package arena on a block of a scope.
+// Room is an inner arena: one of package arena on a block of a scope.
 type Room struct {
 	Kind         arena_c.RoomKind
 	Offset, Size uint64       // of its block, from the arena's header; bytes
@@ -194,7 +194,7 @@ type openBudget struct {
 	size uint64
 	// the highest end of this budget and the ones before it: a budget may be inside another
 	end    uintptr
-	stacks *int // number of open stacks; read under the registry's lock alone
+	stacks *int // number of open stacks; read only under the registry's lock
 }
 
 // findRoomOwner is called by package arena_c while a budget is open.
@@ -237,7 +237,7 @@ func stackWith(block unsafe.Pointer) *Stack {
 func byAddress(b openBudget, at uintptr) int { return cmp.Compare(uintptr(b.from), at) }
 
 // stackAt returns the Stack with the byte at an offset of the budget, or nil. Reconfigure moves
-// only the edges of empty arenas meanwhile.
+// only the boundaries of empty arenas meanwhile.
 func (b *openBudget) stackAt(at uint64) *Stack {
 	m := (*arena_c.Map)(b.from)
 	n := uint64(sort.Search(int(m.Rows), func(i int) bool { return m.Start(uint64(i)) > at }))

@@ -7,7 +7,7 @@ import (
 )
 
 // Scope is a lifetime on an arena: closing the scope runs its finalizers and frees all its memory
-// in one move. Scopes of one arena nest, and only the topmost allocates.
+// at once. Scopes of one arena nest, and only the topmost allocates.
 //
 // A Scope is a small value; copy it freely. One goroutine at a time uses the scopes of one arena.
 // The zero Scope panics and says that it is zero, except in inlined methods, which dereference nil.
@@ -15,8 +15,8 @@ import (
 // One comparison checks each allocation. The arena's header holds the generation of the scope that
 // may allocate, and each Scope holds its own. Say level has generation 7 and inner, opened in it,
 // has 8: the header holds 8, so New in level is refused. When inner closes, the header holds 7
-// again. When level closes too, the next scope in its place gets 9, and a kept copy of level is
-// stale for ever. The header of a frozen arena, where no scope may allocate, holds 0: no scope's
+// again. When level closes, the next scope in its place gets 9, and a kept copy of level is stale
+// for ever. The header of a frozen arena, where no scope may allocate, holds 0: no scope's
 // generation. Each open scope's record keeps its generation, so a covered or frozen scope is known
 // to be alive.
 type Scope struct {
@@ -88,8 +88,8 @@ func checkAlign(align uint64) {
 	}
 }
 
-// take allocates size bytes, or returns nil if s refuses. A size that no arena can hold is refused
-// as full, like any other.
+// take allocates size bytes, or returns nil if s refuses. A size that exceeds every arena is
+// refused as full, like any other.
 func (s Scope) take(size, align uint64) unsafe.Pointer {
 	p, _ := s.its().Bump(s.gen, min(size, arena_c.OffsetMax), align-1)
 	return p

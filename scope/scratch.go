@@ -3,7 +3,7 @@ package scope
 import "slices"
 
 // Scratch is a worker's scratch arena, for scopes that follow the call stack. A budget lends it,
-// and the worker holds it by handle, because goroutines move between threads. A Scratch is a small
+// and the worker has it by a handle, because goroutines move between threads. A Scratch is a small
 // value; one goroutine at a time uses it. After its return to the budget its methods panic.
 type Scratch struct {
 	stack *Stack
@@ -61,7 +61,7 @@ func (p Scratch) Depth() int {
 	return p.borrowed("Depth of").Depth()
 }
 
-// Stats returns the scratch arena's present figures, zeros if the budget is closed.
+// Stats describes the scratch arena now; it is zero if the budget is closed.
 func (p Scratch) Stats() Stats {
 	if p.its().dropped {
 		return Stats{}
@@ -90,11 +90,10 @@ func (p Scratches) Scratch(which int) Scratch {
 	return Scratch{p.first.Siblings[which], p.lent}
 }
 
-// Pick returns the first scratch arena that holds none of the scopes. A function that gets a scope
-// for its result takes its scratch from Pick of that scope, so it never closes or covers the
-// caller's scope. Scopes of other arenas are always allowed. Pick panics if each scratch arena
-// holds one of the scopes, or a scope is closed. Cost: a comparison for each scope and scratch
-// arena.
+// Pick returns the first scratch arena with none of the scopes. A function that gets a scope for
+// its result takes its scratch from Pick of that scope, so it never closes or covers the caller's
+// scope. Scopes of other arenas are always allowed. Pick panics if each scratch arena has one of
+// the scopes, or a scope is closed. Cost: a comparison for each scope and scratch arena.
 func (p Scratches) Pick(conflicts ...Scope) Scratch {
 	for _, s := range conflicts {
 		if !s.alive() {

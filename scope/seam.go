@@ -117,7 +117,7 @@ func (st *Stack) OwnedAt(place uint64) string {
 	return ""
 }
 
-// OwnedLives reports whether an owned value is still held.
+// OwnedLives reports whether the scope still owns a value.
 func (st *Stack) OwnedLives(place uint64) bool { return st.owned.at(place) != nil }
 
 // PoolObject returns the finalizer of a pool's objects, "finalizer of T", or "" if they have none.
@@ -130,10 +130,10 @@ func (st *Stack) Left(depth int) error {
 	return joined(st.leftOpen(depth), st.takeSince(opened{}))
 }
 
-// LastFull returns the last full of the arena that was reported, or nil.
+// LastFull returns the last full error of the arena that was reported, or nil.
 func (st *Stack) LastFull() *FullError { return st.lastFull }
 
-// Fulls returns the number of fulls of the arena that were reported.
+// Fulls returns the number of full errors of the arena that were reported.
 func (st *Stack) Fulls() int { return st.fulls }
 
 // Empty closes all scopes, as CloseTo does, and notes the reason for messages: the operation,
@@ -230,8 +230,8 @@ func NamesOf(s Scope) (budget, arena, scope string) {
 	return st.Budget, st.Arena, st.nameOf(s.h, s.h.Find(s.gen))
 }
 
-// KeysFull returns the full of a StringMap in s that has all of its n keys. pre: s is alive, or
-// zero for a heap in no budget.
+// KeysFull returns the full error of a StringMap in s that has all of its n keys. pre: s is alive,
+// or zero for a heap in no budget.
 func KeysFull(s Scope, n int) *FullError {
 	if s == (Scope{}) { // on a heap in no budget
 		return &FullError{What: "keys", Asked: 1, Size: uint64(n), Need: uint64(n) + 1, Key: "n of NewStringMapOn"}
@@ -284,10 +284,10 @@ func (st *Stack) EachOwned(fn func(what string, given *arena_c.Site)) {
 	}
 }
 
-// A frame without finalizers and errors ends without the long way of Open and Close.
+// A frame without finalizers and errors ends without the slow path of Open and Close.
 
-// Changes returns a number that changes when a scope opens, nodes run, or a full is reported. While
-// the number stays the same and the arena or its chain is empty, only the arena's cursor can
+// Changes returns a number that changes when a scope opens, nodes run, or a full error is reported.
+// While the number stays the same and the arena or its chain is empty, only the arena's cursor can
 // change.
 func (st *Stack) Changes() uint64 { return st.h.Next + st.unwound + uint64(st.fulls) }
 

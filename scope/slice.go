@@ -21,7 +21,7 @@ func (m Maker[T]) TrySlice(s Scope, n int) []T {
 	return makeSlice[T](s, n, false)
 }
 
-// SliceCap returns n zeroed T, with zeroed room for capacity T in all. Within the capacity the
+// SliceCap returns n zeroed T with the given capacity, which is zeroed. Within the capacity the
 // built-in append stays in s. Beyond it, append moves the slice to the Go heap; Append moves it
 // within s. A full scope unwinds; a negative n, or one beyond the capacity, panics.
 func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {

@@ -76,7 +76,7 @@ type note struct {
 	owed error
 }
 
-// Reasons for Open and Close to take the long way, besides arena_c.Closing and Building.
+// Reasons for Open and Close to take the slow path, besides arena_c.Closing and Building.
 const (
 	oddTemp     = 1 << (2 + iota) // the far end
 	oddNoted                      // a note has owed or lost, or a scope has labels

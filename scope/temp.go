@@ -10,11 +10,11 @@ const nodeOfTemp = 2 * arena_c.NodeSize
 // returns. Close ends it earlier, if it is the newest.
 //
 // Temporaries nest: only the newest allocates, and older ones keep their bytes. A request that
-// doesn't fit in the n bytes is a full, whose error names an n that is enough. Use Temp for a known
-// size, such as a file's; for other lengths use scratch or a [Builder].
+// doesn't fit in the n bytes fails with a full error that names an n that is enough. Use Temp for a
+// known size, such as a file's; for other lengths use scratch or a [Builder].
 //
 // s must be the topmost scope, or the newest of the temporaries. If n bytes aren't free, Temp
-// unwinds as full. Cost: 16 bytes of s and up to 63 for alignment, one call into C.
+// unwinds with a full error. Cost: 16 bytes of s and up to 63 for alignment, one call into C.
 func (s Scope) Temp(n int) Scope {
 	if n < 0 {
 		panic(bug("Temp of %d bytes", n))
@@ -47,7 +47,7 @@ func (s Scope) Temp(n int) Scope {
 	return Scope{far, gen}
 }
 
-// tempFull returns the full of a Temp in the topmost scope of an end.
+// tempFull returns the full error of a Temp in the topmost scope of an end.
 func (st *Stack) tempFull(h *arena_c.Scopes) *FullError {
 	if h.Back == 0 || h.Asked == arena_c.Asked|nodeOfTemp {
 		return st.full(h, h.Asked)

@@ -11,8 +11,8 @@ import (
 
 // Text builds a text in a scope. An empty Text takes no byte of the scope. A Text grows as Append
 // does: in place if it is the newest allocation of the scope, else in a new place. It makes no Go
-// allocation, so use it in ticks. An Add that doesn't fit is left out as a whole, and the scope
-// remembers the full: check [Scope.Err] before you use the text.
+// allocation, so use it in ticks. An Add that doesn't fit appends nothing, and the scope remembers
+// the error: check [Scope.Err] before you use the text.
 //
 // Bytes and String return views of the text, which end with the scope. An Add after a Reset
 // overwrites them. After its scope has closed, a Text is empty, and an Add panics. One goroutine at
@@ -46,9 +46,9 @@ func (t *Text) AddInt(i int64) *Text {
 	return t
 }
 
-// Write appends p: the result of package strconv in an array of the caller, or the output of
-// fmt.Fprintf and its like, which use the Go heap. If the scope is full, Write returns the full and
-// appends no byte.
+// Write appends p. To format without the Go heap, append with package strconv to an array of your
+// own, as below. fmt.Fprintf also works, but uses the Go heap. If the scope is full, Write appends
+// no byte and returns the error.
 //
 //	var room [32]byte
 //	text.Write(strconv.AppendFloat(room[:0], x, 'f', 2, 64))
@@ -127,8 +127,8 @@ func StringOf[S ~string | ~[]byte](s Scope, base arena.Base, text S) arena.Strin
 	return arena.StringOf(base, made)
 }
 
-// refuseFrozen panics if s is frozen. A frozen scope could only remember a full that no call reads,
-// and a Text in it could never change again.
+// refuseFrozen panics if s is frozen. A frozen scope could only remember an error that no call
+// reads, and a Text in it could never change again.
 func (s Scope) refuseFrozen(what string) {
 	if s.h.Gen == 0 && !s.isTemp() && s.h.Find(s.gen) == s.h.Depth {
 		panic(s.misuse(what))

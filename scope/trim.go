@@ -12,7 +12,7 @@ import (
 // Pages returns pages to the system, for the arenas that are on them.
 type Pages interface {
 	// Discard makes whole pages zero and returns them to the system. It returns the bytes of those
-	// that were present; 0 if no page goes back.
+	// that were present; 0 if there were none.
 	Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error)
 }
 
@@ -22,7 +22,7 @@ func (o *roomOwner) Discard(p unsafe.Pointer, size uint64) (bytes uint64, err er
 }
 
 // Unused returns the whole pages between both ends of the arena. There are none while a [Builder]
-// holds the free bytes.
+// uses the free bytes.
 func (st *Stack) Unused() (p unsafe.Pointer, size uint64) {
 	if (st.h.Odd|st.row.Temp.Odd)&arena_c.Building != 0 {
 		return nil, 0
@@ -55,7 +55,7 @@ func (st *Stack) TrimHeaps() (bytes uint64, err error) {
 	if st.h.Odd&oddRooms == 0 || arena_c.Checked { // the fills of free bytes stay
 		return 0, nil
 	}
-	list := st.Rooms() // a copy: a holder of a Shared's lock may wait for the lock of the rooms
+	list := st.Rooms() // a copy: an owner of a Shared's lock may wait for the lock of the rooms
 	for i := range list {
 		n, err := st.trimHeap(list, &list[i])
 		if bytes += n; err != nil {

@@ -17,7 +17,7 @@ type Warner struct {
 }
 
 // Crossed compares the use with the share, and returns the bytes of a new crossing, or 0. used and
-// size are the bytes of now. peak is the highest use since any moment: a new highest use counts
+// size are the present bytes. peak is the highest use since any moment: a new highest use counts
 // even if the use has fallen since. Cost: a few ns, no Go allocation.
 func (w *Warner) Crossed(used, peak, size uint64) (bytes uint64) {
 	most := used
@@ -37,7 +37,7 @@ func (w *Warner) Crossed(used, peak, size uint64) (bytes uint64) {
 type Crossing struct {
 	Used, Size uint64   // bytes
 	Share      int      // percent of Size
-	Top        [3]Usage // the holders of most bytes, the largest first
+	Top        [3]Usage // the scopes and labels with the most bytes, the largest first
 }
 
 // warning is the part of the ledger that warns: its comparison, and the crossing that has to be
@@ -70,13 +70,13 @@ func (w *warning) compare(used, peak, size uint64) (bytes uint64) {
 // name: CountScopes was called.
 //
 // Of a Heap or Buddy of package arena only the blocks in use count. Their use changes at any time,
-// without a look of the ledger, so WarnAt calls heap when one was made, on the goroutine that made
-// it. From then on the owner calls LookAside now and then.
+// without the ledger, so WarnAt calls heap when one was made, on the goroutine that made it. From
+// then on the owner calls LookAside now and then.
 //
 // The ledger compares whenever it looks: before a scope opens or closes, before temporaries open,
-// when a constructor has failed, and when the figures are read. Between two looks the arena only
-// grows, so no crossing is missed; except that a scope that C opens and closes between two looks
-// counts only if the arena was never so full since it was emptied, and has had no heap.
+// when a constructor has failed, and when it is read. Between two looks the arena only grows, so no
+// crossing is missed, with one exception: a scope that C opens and closes between two looks counts
+// only if it set a new peak since the arena was emptied, and the arena has had no heap.
 //
 // The goroutine that uses the arena calls tell, outside all changes of the arena: before a scope or
 // temporaries open, after a Close, a Do or a constructor that failed, and in TellWarning. So a
@@ -149,8 +149,8 @@ func (st *Stack) HasHeaps() bool {
 }
 
 // LookAside compares the use with the share like the ledger, and returns a new crossing without its
-// holders. used is the arena's use, which must stay the same but for its heaps. Any goroutine may
-// call it while the arena isn't emptied.
+// Top. used is the arena's use, which must stay the same but for its heaps. Any goroutine may call
+// it while the arena isn't emptied.
 func (st *Stack) LookAside(used uint64) (c Crossing, crossed bool) {
 	free, risen, heaps := st.inHeaps()
 	if !heaps {

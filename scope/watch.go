@@ -152,7 +152,7 @@ func notedSlice[T any](s Scope, list []T) []T {
 	return list
 }
 
-// notedMore notes that a list at first has grown: from room for from elements to room for to.
+// notedMore notes that a list at first has grown: from a capacity of from elements to one of to.
 func notedMore[T any](s Scope, first *T, from, to int) {
 	if !arena_c.Checked {
 		return
