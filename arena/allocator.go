@@ -36,9 +36,9 @@ type Reallocator interface {
 
 // Stats counts the bytes of an arena, or of one end of it.
 type Stats struct {
-	Size uint64 // room of the empty arena; of a Frame, of one buffer
+	Size uint64 // capacity of the empty arena; of a Frame, of one buffer
 	Used uint64 // bytes of live blocks, padding included
-	Free uint64 // the rest; two ends share it
+	Free uint64 // Size less Used; two ends share it
 	Peak uint64 // the highest Used
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Base is the block that offsets count from: a region, a whole budget, or bytes read from a file.
-// 16 bytes.
+// It is a value of 16 bytes.
 type Base struct {
 	start unsafe.Pointer
 	size  uint64
@@ -49,8 +49,8 @@ func (b Base) empty(p unsafe.Pointer) uint64 {
 	return 0
 }
 
-// Ptr is a pointer that may be stored in a block: an offset from a Base. The zero Ptr is nil. 8
-// bytes.
+// Ptr is a pointer that may be stored in a block: an offset from a Base. The zero Ptr is nil. A Ptr
+// has 8 bytes.
 type Ptr[T any] struct {
 	_      [0]*T // forbids conversion to another Ptr, and shows T to code that describes types
 	stored uint64
@@ -81,7 +81,7 @@ func (p Ptr[T]) Get(b Base) (x *T) {
 func (p Ptr[T]) IsNil() bool { return p.stored == 0 }
 
 // Slice is a slice that may be stored in a block: an offset and a count of elements. The zero Slice
-// is nil. 16 bytes.
+// is nil. A Slice has 16 bytes.
 type Slice[T any] struct {
 	_             [0]*T // see Ptr
 	stored, count uint64
@@ -121,7 +121,8 @@ func roomFor[T any](bytes uint64) uint64 {
 // Len returns the number of elements.
 func (s Slice[T]) Len() int { return int(s.count) }
 
-// String is a string that may be stored in a block: an offset and a length in bytes. 16 bytes.
+// String is a string that may be stored in a block: an offset and a length in bytes. A String has
+// 16 bytes.
 type String struct{ bytes Slice[byte] }
 
 // StringOf returns a String of bytes, which must be in the base: copy a Go string there first. It

@@ -18,8 +18,8 @@ func NewBlock(size, align int) []byte {
 	return raw[skip : skip+size : skip+size]
 }
 
-// roomIn returns the block as a room for an arena. The block must hold the header and one more
-// line. Unlike the C core's refusal, the error names the reason.
+// roomIn returns the block as the memory for an arena. The block must have space for the header and
+// one more cache line. Unlike the C core's refusal, the error names the reason.
 func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena_c.Room, error) {
 	first := unsafe.Pointer(unsafe.SliceData(block))
 	if past := uintptr(first) % arena_c.LineSize; past != 0 {
@@ -37,7 +37,7 @@ func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena
 }
 
 // asked returns an Alloc's size and alignment mask as an arena's header takes them. A size that no
-// block has becomes OffsetMax, for which no arena has room. A bad align panics.
+// block has becomes OffsetMax, which no arena can serve. A bad align panics.
 func asked(what string, size, align uint64) (uint64, uint64) {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
 		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: the alignment must be a power of two up to 1 MiB", what, size, align))

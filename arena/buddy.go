@@ -10,8 +10,9 @@ import (
 
 // Buddy allocates blocks of 2^k bytes, aligned to their size, and frees them in any order: pages
 // for other arenas, chunks of a world, textures. It rounds a request up to the next power of two
-// and takes the lowest address with room. A freed block merges at once with its other half, if that
-// is free. Each operation is O(log n) for n smallest blocks; LargestFree is O(1).
+// and takes the lowest address that fits. A freed block merges at once with its buddy, the other
+// half of their larger block, if that is free. Each operation is O(log n) for n smallest blocks;
+// LargestFree is O(1).
 //
 // Blocks have no headers: the caller owns all bytes of a block, and neighbours touch. A Buddy needs
 // 208 bytes and one for each smallest block. Every build detects double, foreign and interior
@@ -21,8 +22,8 @@ import (
 // times in a Heap. For many small values of one size use a BlockPool, which wastes none.
 // RobsonBound returns a size at which no request is ever refused.
 //
-// The rules of a [Heap] for goroutines, for a level's state and for live blocks hold for a Buddy,
-// too.
+// The rules of a [Heap] for goroutines, for a level's state and for live blocks also hold for a
+// Buddy.
 type Buddy struct{ header *arena_c.Buddy }
 
 var _ Reallocator = Buddy{}
@@ -52,9 +53,8 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	return Buddy{header}, nil
 }
 
-// BuddySize returns the size of a block that holds a Buddy with this number of bytes for its
-// blocks, at any address. The bytes may be RobsonBound's result. BuddySize doesn't check its
-// arguments.
+// BuddySize returns the size of a block for a Buddy with this number of bytes for its blocks, at
+// any address. The bytes may be RobsonBound's result. BuddySize doesn't check its arguments.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
 
 // RobsonBound returns the bytes that a Buddy needs for its blocks to refuse no request. The program
@@ -105,7 +105,7 @@ func (b Buddy) Free(p unsafe.Pointer) error {
 }
 
 // Realloc changes the size of a block and keeps its contents; its alignment becomes its new size.
-// The block shrinks in place, and grows in place if its other halves come after it and are free;
+// The block shrinks in place. It grows in place if its buddies come after it and are free;
 // otherwise it moves. Realloc returns nil and no error when the buddy is full; p is unchanged then.
 // A nil p is Alloc. An address of no live block is an error.
 func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
@@ -148,9 +148,9 @@ func (b Buddy) MayLive() {
 	arena_c.SayOfRoom(arena_c.RoomBuddy, unsafe.Pointer(b.its()), arena_c.RoomMayLive)
 }
 
-// Reserve keeps bytes back: a request that needs any of them is refused as full. Reserve(0) lifts
-// it, so that clean-up after a full finds room. The reserved bytes may be in small blocks. A
-// reserve above the size keeps all; live blocks stay live.
+// Reserve withholds bytes: a request that needs any of them is refused as full. Reserve(0) lifts
+// it, so that clean-up can allocate when the buddy is full. The reserved bytes may be in small
+// blocks. A reserve above the size withholds all; live blocks stay live.
 func (b Buddy) Reserve(bytes uint64) { b.its().Reserve = bytes }
 
 // Phase returns the highest Used since the last call of Phase, and begins a new phase.
@@ -160,11 +160,11 @@ func (b Buddy) Phase() uint64 { return b.its().TakePhase() }
 type BuddyStats struct {
 	Stats
 	Live      uint64 // blocks
-	Reserve   uint64 // bytes kept back
+	Reserve   uint64 // bytes withheld
 	Given     uint64 // bytes of all blocks allocated since Reset, freed ones included
 	Internal  uint64 // bytes of Given beyond the requested sizes
 	External  uint64 // bytes of Free outside the largest free block
-	Failed    uint64 // requests refused for lack of room since NewBuddy
+	Failed    uint64 // requests refused as full since NewBuddy
 	Scattered uint64 // the part of Failed for which enough bytes were free, in smaller blocks
 	Damaged   uint64 // how often the table of free blocks was found overwritten: see Err
 }

@@ -1,4 +1,4 @@
-// Package arena holds Go's bindings to the allocators of the C core. An arena allocates from one
+// Package arena contains Go's bindings to the allocators of the C core. An arena allocates from one
 // block of memory and never grows:
 //
 //	l, err := arena.NewLinear(arena.NewBlock(4096, 64)) // error: the block is too small
@@ -38,7 +38,7 @@
 // arena has no finalizers, names or budget; package scope adds them, on the same core.
 //
 // If a Heap, Buddy or Shared in a scope has live blocks when the scope closes, the blocks are a
-// leak. The scope's Close, or the call that ends the memory otherwise, returns an error with their
+// leak. The scope's Close, or another call that frees the memory, returns an error with their
 // number, and the budget's report counts them. [Heap.MayLive] permits live blocks. A ring or a pool
 // may end with live blocks, unless MustEmpty was called.
 //

@@ -49,7 +49,7 @@ func (f Frame) Alloc(size, align uint64) unsafe.Pointer {
 }
 
 // Next ends the frame: the oldest buffer is emptied and becomes the current one. Checked builds
-// catch a read of the blocks that it held. Cost: one call into C.
+// catch a read of its old blocks. Cost: one call into C.
 func (f Frame) Next() { f.its().Next() }
 
 // Now returns the current frame.

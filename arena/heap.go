@@ -11,17 +11,17 @@ import (
 // Heap allocates blocks of any size and frees them in any order: for C libraries, and for values of
 // different sizes that come and go. HeapOf and NewString make values, slices and texts on it. A
 // heap fragments: LargestFree may be far below Stats.Free, without a bound. Alloc and Free take the
-// same time however full the heap is; a good part of it is the call into C.
+// same time however full the heap is, a good part of it for the call into C.
 //
 // A block costs 16 bytes of header, is rounded up to 16, and takes at least 32. A sealed header
 // before each block detects misuse; arena_c/heap.h names the misuse that stays undetected. A stray
-// write into free memory takes the block that it hit out of service, and no other; Err reports it.
-// In checked builds the method that finds the damage panics, or returns an error if it can.
+// write into free memory takes only the block that it hit out of service; Err reports it. In
+// checked builds the method that finds the damage panics, or returns an error if it can.
 //
-// One goroutine at a time uses a heap; several, or a C library on it, go through its Shared. The
-// race detector reports two calls at once; checked builds refuse the second call with an error or,
-// in a method without one, a panic. A Heap holds no addresses, so it may be part of a level's state
-// (budget/save) if it is made before the state is complete.
+// One goroutine at a time uses a heap. Several goroutines, or a C library, use it through its
+// Shared. The race detector reports two calls at once; checked builds refuse the second call with
+// an error or, in a method without one, a panic. A Heap holds no addresses, so it may be part of a
+// level's state (budget/save) if it is made before the state is complete.
 type Heap struct{ header *arena_c.Heap }
 
 var _ Reallocator = Heap{}
@@ -33,9 +33,9 @@ var _ Reallocator = Heap{}
 // The heap keeps up to `parked` freed blocks of 1 KiB or less unmerged, for requests of exactly
 // their size; their lists need 512 bytes more. With parked blocks an Alloc and a Free in C take a
 // third of the time among a thousand small blocks, and two thirds among 100,000. In a mix of sizes
-// up to 4 KiB they save little. A C library's heap parks 256; park more if the program frees more
-// blocks before it allocates them again. A request that would be refused merges all parked blocks
-// first, in one call.
+// up to 4 KiB they save little. The heaps of arena/with park 256; park more if the program frees
+// more blocks before it allocates them again. A request that would be refused merges all parked
+// blocks first, in one call.
 func NewHeap(block []byte, parked uint64) (Heap, error) {
 	room, err := roomIn(block, "Heap", arena_c.RoomHeap, arena_c.LineSize)
 	if err != nil {
@@ -129,10 +129,9 @@ func refusedOr(what string, code arena_c.Code, err func() error) error {
 }
 
 // Realloc changes the size of a block and keeps its contents and its alignment. The block shrinks
-// in place. It grows in place if there is room after it, else down to a lower address, else it
-// moves. Realloc returns
-// nil and no error when the heap is full; p is unchanged then. A nil p is Alloc aligned to 16. An
-// address of no live block is an error.
+// in place. It grows in place if the bytes after it are free, else down to a lower address, else it
+// moves. Realloc returns nil and no error when the heap is full; p is unchanged then. A nil p is
+// Alloc aligned to 16. An address of no live block is an error.
 func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	was := seen(h.its())
 	q := h.header.Realloc(p, size)
@@ -163,30 +162,31 @@ func (h Heap) Reset() {
 	arena_c.SayOfRoom(arena_c.RoomHeap, unsafe.Pointer(h.header), arena_c.RoomWasReset)
 }
 
-// MayLive permits blocks to be live when the heap's memory ends with its level, match or request.
-// Call it if the end of the memory is meant to free the blocks: for an interpreter that is dropped
-// whole, or for values that own only memory. It holds until the heap ends, also for its Shared.
+// MayLive permits blocks to be live when the heap's memory is freed with its level, match or
+// request. Call it if freeing the memory is meant to free the blocks: for an interpreter that is
+// dropped whole, or for values that own only memory. It holds until the heap ends, also for its
+// Shared.
 //
 // Without MayLive live blocks are a leak. The Close of the scope, the Rewind of the region or the
-// Close of the budget that ends them returns an error with their number. In checked builds the
+// Close of the budget that frees them returns an error with their number. In checked builds the
 // error adds the lines that made the heap and allocated each block.
 //
 // On a heap outside a budget, such as one on NewBlock, MayLive does nothing: the collector takes it
 // without a check. A heap in a block of another arena isn't checked either; there the block itself
-// is freed, or leaks. Any goroutine may call MayLive. Cost: a search for the arena that holds the
-// heap.
+// is freed, or leaks. Any goroutine may call MayLive. Cost: a search for the arena that contains
+// the heap.
 func (h Heap) MayLive() {
 	arena_c.SayOfRoom(arena_c.RoomHeap, unsafe.Pointer(h.its()), arena_c.RoomMayLive)
 }
 
-// Reserve keeps bytes back, headers included: a request that needs any of them is refused as full.
-// Rounding may still use 16 of them. Reserve(0) lifts it, so that clean-up after a full finds room:
-// a database without any free memory can't even drop a table. A reserve above the size keeps all;
-// live blocks stay live.
+// Reserve withholds bytes, headers included: a request that needs any of them is refused as full.
+// Rounding may still use 16 of them. Reserve(0) lifts it, so that clean-up can allocate when the
+// heap is full: a database without any free memory can't even drop a table. A reserve above the
+// size withholds all; live blocks stay live.
 func (h Heap) Reserve(bytes uint64) { h.its().Reserve(bytes) }
 
-// Phase returns the highest Used since the last call of Phase, and begins a new phase: the most
-// that a load, a match or a query uses.
+// Phase returns the highest Used since the last call of Phase, and begins a new phase, such as a
+// load, a match or a query.
 func (h Heap) Phase() uint64 { return h.its().TakePhase() }
 
 // Flush merges the parked blocks with their free neighbours. Cost: O(parked).
@@ -200,12 +200,13 @@ func (h Heap) Flush() {
 // returns the bytes of those that were present. The next use of such a page is a page fault; the
 // heap's counts and its bound stay the same. One goroutine at a time: see [Shared.Trim].
 //
-// Pages go back only from a heap in a budget of Open. A heap on NewBlock, in a block of OpenIn, in
-// a race build or in a checked build keeps its pages, and Trim returns 0. If pages.lock or a
-// required pages.prefault of the plan holds the pages, Trim returns an error that names the key. A
-// second Free of a block that was trimmed is then an error of a misaligned address. In a state
-// (budget/save) Trim changes the free bytes, and so the hash unless the heap is one of State.Heap.
-// Cost: two system calls for each run of pages, O(free blocks of a page or more).
+// Pages are returned only from a heap in a budget of Open. A heap on NewBlock, in a block of
+// OpenIn, in a race build or in a checked build keeps its pages, and Trim returns 0. If pages.lock
+// or a required pages.prefault of the plan keeps the pages present, Trim returns an error that
+// names the key. A second Free of a block that was trimmed is then an error of a misaligned
+// address. In a state (budget/save) Trim changes the free bytes, and so the hash unless the heap is
+// one of State.Heap. Cost: two system calls for each run of pages, O(free blocks of a page or
+// more).
 func (h Heap) Trim() (bytes uint64, err error) {
 	was := seen(h.its())
 	bytes, err = h.header.TrimRoom()
@@ -222,7 +223,7 @@ type HeapStats struct {
 	// while
 	Parked  uint64
 	Reserve uint64 // bytes kept back
-	Failed  uint64 // requests refused for lack of room since NewHeap
+	Failed  uint64 // requests refused as full since NewHeap
 	// the part of Failed for which a block may have fitted, deeper in its list than Alloc looks
 	Bounded uint64
 	Lost    uint64 // bytes of overwritten blocks that are out of service, in neither Used nor Free
@@ -240,8 +241,8 @@ func (h Heap) Stats() HeapStats {
 	}
 }
 
-// LargestFree returns the size in bytes of the largest free block: the most that Alloc could serve,
-// aligned to 16, without a reserve. Cost: O(blocks).
+// LargestFree returns the size in bytes of the largest request, aligned to 16, that Alloc could
+// serve without a reserve. Cost: O(blocks).
 func (h Heap) LargestFree() uint64 {
 	was := seen(h.its())
 	largest := h.header.Largest()

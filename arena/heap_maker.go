@@ -71,8 +71,8 @@ func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 }
 
 // Slice returns a slice of n zeroed T on h, or nil when h is full. Its cap is n, so that append
-// can't write past it. Grow makes it longer, and DeleteSlice frees it. An empty slice has a block,
-// too. A negative n panics.
+// can't write past it. Grow makes it longer, and DeleteSlice frees it. An empty slice also has a
+// block. A negative n panics.
 //
 // The slice lives as long as h, or until Grow or DeleteSlice. A value in a block stores it as a
 // [Slice]:
@@ -96,7 +96,7 @@ func (m HeapMaker[T]) Slice(h Reallocator, n int) []T {
 // then. A nil s is Slice.
 //
 // Grow resizes the block, which is all of s's cap. So a list may begin as Slice(h, 64)[:0], append
-// up to its cap, and Grow from there; Grow to len(s) frees the unused room. An n below len(s)
+// up to its cap, and Grow from there; Grow to len(s) frees the unused capacity. An n below len(s)
 // panics. Grow returns an error if s was freed, was ended by Grow, or begins or ends elsewhere than
 // its block. It can't detect an old slice whose block still has the same size, as a Buddy's may
 // after Grow.
@@ -199,8 +199,8 @@ func isSlice[T any](h Reallocator, s []T, what string) error {
 }
 
 // NewString copies text to h and returns it in the form that a T can store. base is the Base of the
-// region or budget that holds h. It returns false when h is full. DeleteString frees the text. An
-// empty text takes no block. NewString panics if h isn't in base. Cost: an Alloc, and the copy.
+// region or budget that contains h. It returns false when h is full. DeleteString frees the text.
+// An empty text takes no block. NewString panics if h isn't in base. Cost: an Alloc, and the copy.
 func NewString[Text string | []byte](h Reallocator, base Base, text Text) (s String, ok bool) {
 	if len(text) == 0 {
 		return String{}, true

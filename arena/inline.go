@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// Inline is a short text stored in place: Inline[[16]byte] has room for 16 bytes. It is plain data
-// without a base, so it may be copied, saved, and used as a map key: two Inlines are == exactly
-// when their texts are. The zero Inline is the empty text. For longer texts use [String].
+// Inline is a short text stored in place: an Inline[[16]byte] stores up to 16 bytes. It is plain
+// data without a base, so it may be copied, saved, and used as a map key: two Inlines are ==
+// exactly when their texts are. The zero Inline is the empty text. For longer texts use [String].
 //
 // The sizes are 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192 and 256 bytes.
 //
-// Zero bytes fill the room after the text, and the length isn't stored. So a text may contain a
+// Zero bytes fill the array after the text, and the length isn't stored. So a text may contain a
 // NUL, but not at its end. String and Bytes find the end each time; if you read a text very often,
 // keep its length in a field next to it.
 type Inline[A inlineBytes] struct{ text A }
@@ -39,7 +39,7 @@ func (t *Inline[A]) SetBytes(text []byte) bool {
 }
 
 // String returns the text. It is a view that Set changes and that lives as long as t, so don't keep
-// it in a map, an error or a log record: strings.Clone copies it. Cost: a look at the zero bytes
+// it in a map, an error or a log record: strings.Clone copies it. Cost: a test of the zero bytes
 // after the text, eight at a time; no Go allocation.
 func (t *Inline[A]) String() string {
 	text := t.Bytes()

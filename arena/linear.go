@@ -44,14 +44,14 @@ func (l Linear) Mark() Mark { return Mark(l.its().MarkNear()) }
 
 // Rewind frees the blocks allocated since the mark, and forgets newer marks. A mark past the
 // newest, of the other end, or outside the arena is an error and changes nothing. A forgotten mark
-// is an error, too, until a new mark is past it. Cost: O(1), one call into C.
+// is also an error, until a new mark is past it. Cost: O(1), one call into C.
 func (l Linear) Rewind(m Mark) error {
 	return refusedMark("Linear", m, l.its().Rewind(l.gen, uint64(m)))
 }
 
 // Resize changes the size of the last block, in place; old is its present size. It returns false,
-// and changes nothing, if there isn't enough room. It returns an error if the block isn't the last,
-// or begins before the newest mark, which must keep its meaning. Cost: O(1), one call into C.
+// and changes nothing, if the arena is full. It returns an error if the block isn't the last, or
+// begins before the newest mark, which must keep its meaning. Cost: O(1), one call into C.
 func (l Linear) Resize(p unsafe.Pointer, old, size uint64) (bool, error) {
 	code := l.its().Resize(l.gen, p, old, size)
 	if code == arena_c.Full {
@@ -79,7 +79,7 @@ func farStats(e *arena_c.Ends) Stats {
 }
 
 // Far returns the other end of the arena, for temporaries. It allocates downwards from the end of
-// the block. Both ends share the room; each has its own marks.
+// the block. Both ends share the free bytes; each has its own marks.
 func (l Linear) Far() LinearFar { return LinearFar(l) }
 
 // LinearFar is the far end of a Linear.

@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// BlockPool holds equal chunks for values of T in a block. It names a chunk by its address; a
-// scope's pool may have handles, see [HandleChunks].
+// BlockPool divides a block into equal chunks for values of T. It identifies a chunk by its
+// address; a scope's pool may have handles, see [HandleChunks].
 type BlockPool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
@@ -96,9 +96,9 @@ func (p BlockPool[T]) Cap() int  { return int(p.its().Count) }
 func (p BlockPool[T]) Live() int { return int(p.its().Live()) }
 func (p BlockPool[T]) Peak() int { return int(p.its().Peak()) }
 
-// MustEmpty makes a leak of each chunk that is live when the pool's memory ends, as with a Heap. It
-// is for chunks that must all be put back. Without it a pool may end with live chunks. On memory
-// outside a budget it does nothing, like [Heap.MayLive].
+// MustEmpty makes a leak of each chunk that is live when the pool's memory is freed, as with a
+// Heap. It is for chunks that must all be put. Without it a pool may end with live chunks. On
+// memory outside a budget it does nothing, like [Heap.MayLive].
 func (p BlockPool[T]) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomPool, unsafe.Pointer(p.its()), arena_c.RoomMustEmpty)
 }

@@ -123,7 +123,7 @@ type ProxyStats struct {
 	Asked  uint64 `json:"asked"`  // requested bytes of the live blocks
 	Peak   uint64 `json:"peak"`   // the highest Asked
 	Total  uint64 `json:"total"`  // blocks ever allocated
-	Failed uint64 `json:"failed"` // requests refused for lack of room
+	Failed uint64 `json:"failed"` // requests refused as full
 }
 
 // Event reports an action of a proxy: it allocated a block ("gave"), freed one ("took"), or refused
@@ -161,8 +161,8 @@ func keyOf(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
 func (t *tally) Stats() ProxyStats { return t.book.stats }
 
 // Trace calls see for each event from now on; nil stops it. see runs on the goroutine of the event,
-// so it can look at the caller's stack. To find one leak, put a proxy in front of the suspected
-// allocator alone.
+// so it can look at the caller's stack. To find one leak, put a proxy only in front of the
+// suspected allocator.
 func (t *tally) Trace(see func(Event)) { t.book.see = see }
 
 func (b *book) event(what string, key, size uint64) {

@@ -33,7 +33,7 @@ func NewRing(block []byte) (Ring, error) {
 // It succeeds exactly when the bytes fit in one piece, after the newest block or at the start
 // before the oldest. With an align of at least 8 it therefore always succeeds when free >=
 // 2*(size+align+7), and in an empty ring when free >= size+align+7. Cost: O(1), and one call into C
-// a lap.
+// each time that the ring wraps.
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	size, mask := asked("Ring", size, align)
 	mask |= arena_c.RingMask
@@ -45,10 +45,10 @@ func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	return r.its().Alloc(r.gen, size, mask)
 }
 
-// Overwrite is an Alloc that first frees the oldest blocks until there is room. So a block may end
-// before the caller frees it: a reader of it may then read new bytes. Its Free is then an error,
-// unless the oldest block now begins at the same address. Use Overwrite for data that may be lost,
-// like the last events before a crash, with one goroutine that writes and reads.
+// Overwrite is an Alloc that first frees as many of the oldest blocks as it needs. So a block may
+// end before the caller frees it: a reader of it may then read new bytes. Its Free is then an
+// error, unless the oldest block now begins at the same address. Use Overwrite for data that may be
+// lost, like the last events before a crash, with one goroutine that writes and reads.
 //
 // Overwrite returns nil, and frees no block, if size bytes don't fit even in the empty ring. It
 // also returns nil if a stray write has hit a block's header; Free then returns an error, and Reset
@@ -76,9 +76,9 @@ func (r Ring) Free(oldest unsafe.Pointer) error {
 // Reset frees all blocks.
 func (r Ring) Reset() { r.its().Reset(r.gen) }
 
-// MustEmpty makes a leak of each block that is live when the ring's memory ends, as with a Heap. It
-// is for messages that must all be read. Without it a ring may end with live blocks. On memory
-// outside a budget it does nothing, like [Heap.MayLive].
+// MustEmpty makes a leak of each block that is live when the ring's memory is freed, as with a
+// Heap. It is for messages that must all be read. Without it a ring may end with live blocks. On
+// memory outside a budget it does nothing, like [Heap.MayLive].
 func (r Ring) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomRing, unsafe.Pointer(r.its()), arena_c.RoomMustEmpty)
 }

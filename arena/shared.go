@@ -15,30 +15,30 @@ import (
 //
 // Once it exists, use the arena only through it, or in [Shared.Locked]. Make one for each arena: a
 // second one would have a lock of its own. It lives as long as the arena's block; a Reset of the
-// arena ends it. End a C library before the block ends, for example with a scope's Defer: C has no
-// lifetimes, and a late call writes to memory that has another owner. Keep a reference to a block
-// from NewBlock until the library has ended, because the collector may free it.
+// arena ends it. Shut a C library down before the block ends, for example with a scope's Defer: C
+// has no lifetimes, and a late call writes to memory that has another owner. Keep a reference to a
+// block from NewBlock until the library is shut down, because the collector may free it.
 //
 // The lock and the counts are at the start of a block in the arena, which counts as live. They hold
 // addresses, so that block can't be saved and restored in another process. In a level's state
 // (budget/save) a Shared works only with Take and Restore, while no call is inside.
 //
-// The lock is C's: a call that holds it doesn't wait for Go's scheduler or collector, except in
-// Locked. A free lock adds some 15 ns to a call from Go, which is one call into C, and some 5 ns to
-// a call from C. The race detector treats each call from Go as synchronization, because the lock
+// The lock is C's: a call that has locked it doesn't wait for Go's scheduler or collector, except
+// in Locked. A free lock adds some 15 ns to a call from Go, which is one call into C, and some 5 ns
+// to a call from C. The race detector treats each call from Go as synchronization, because the lock
 // is.
 type Shared struct{ header *arena_c.Shared }
 
 var _ Reallocator = Shared{}
 
 // Shared puts a lock around the heap. It allocates a block from the heap, and returns an error if
-// the heap has no room for it.
+// the heap is full.
 func (h Heap) Shared() (Shared, error) {
 	return shared(h, arena_c.SharedHeap, unsafe.Pointer(h.its()))
 }
 
 // Shared puts a lock around the buddy. It allocates a block from the buddy, and returns an error if
-// the buddy has no room for it.
+// the buddy is full.
 func (b Buddy) Shared() (Shared, error) {
 	return shared(b, arena_c.SharedBuddy, unsafe.Pointer(b.its()))
 }
@@ -87,8 +87,8 @@ func (s Shared) SizeOf(p unsafe.Pointer) (uint64, error) {
 }
 
 // Locked runs fn with the lock held, for the methods of the arena that a Shared lacks: Stats,
-// LargestFree, Reserve. All other callers wait, C's threads too, so keep fn short. fn must not use
-// the Shared: it would wait for itself.
+// LargestFree, Reserve. All other callers wait, C's threads included, so keep fn short. fn must not
+// use the Shared: it would wait for itself.
 func (s Shared) Locked(fn func()) {
 	runtime.LockOSThread() // C's lock is unlocked by the thread that locked it
 	defer runtime.UnlockOSThread()
@@ -97,8 +97,8 @@ func (s Shared) Locked(fn func()) {
 	fn()
 }
 
-// Trim is [Heap.Trim] with the lock held: all other callers wait, C's threads too. A Shared of a
-// Buddy keeps its pages and returns 0.
+// Trim is [Heap.Trim] with the lock held: all other callers wait, C's threads included. A Shared of
+// a Buddy keeps its pages and returns 0.
 func (s Shared) Trim() (bytes uint64, err error) {
 	if s.its().Smallest() != 0 {
 		return 0, nil
@@ -107,10 +107,10 @@ func (s Shared) Trim() (bytes uint64, err error) {
 	return bytes, err
 }
 
-// CFunctions holds C functions, and the context that they take as their first argument, for a
-// library on any thread. The functions keep the contracts of C's malloc and its family;
-// arena_c/callbacks.h has the details. A package with cgo passes the fields to its C code as void
-// *, without a header of this library.
+// CFunctions has C functions, and the context that they take as their first argument, for a library
+// on any thread. The functions keep the contracts of C's malloc and its family; arena_c/callbacks.h
+// has the details. A package with cgo passes the fields to its C code as void *, without a header
+// of this library.
 type CFunctions struct {
 	Context unsafe.Pointer
 	Malloc  unsafe.Pointer // void *(*)(void *context, size_t size)
@@ -120,18 +120,18 @@ type CFunctions struct {
 	Size    unsafe.Pointer // size_t (*)(void *context, void *p)
 }
 
-// MayLive permits blocks to be live when the arena's memory ends: see [Heap.MayLive]. The lock's
-// own block never counts.
+// MayLive permits blocks to be live when the arena's memory is freed: see [Heap.MayLive]. The
+// lock's own block never counts.
 func (s Shared) MayLive() { s.its().SayOfRoom(arena_c.RoomMayLive) }
 
 // Functions returns the C functions that use the arena. They work as long as the Shared does.
 func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) }
 
 // Err returns an error if calls from C passed addresses of no live block, with their number and the
-// last call. The calls changed nothing, and the library went on, so call Err when the library has
-// ended. Calls that found bytes overwritten by a stray write count, too. In checked builds Err also
-// reports calls that used the arena while another call was inside, without the lock. Such a call
-// was refused; an Alloc or a malloc returned nil.
+// last call. The calls changed nothing, and the library went on, so call Err when the library is
+// shut down. Calls that found bytes overwritten by a stray write also count. In checked builds Err
+// also reports calls that used the arena while another call was inside, without the lock. Such a
+// call was refused; an Alloc or a malloc returned nil.
 func (s Shared) Err() error {
 	if raced := s.its().Raced(); raced != 0 {
 		return fmt.Errorf("arena: BUG: %s refused: %v, the lock of the Shared", callsOf(raced), arena_c.Raced)

@@ -56,7 +56,7 @@ func (s Stack) Stats() Stats { return nearStats((*arena_c.Ends)(s.its())) }
 func (s Stack) Padding() uint64 { return s.its().Padding() }
 
 // Far returns the other end of the stack, which allocates downwards from the end of the block. Both
-// ends share the room; each frees its own last block and has its own marks.
+// ends share the free bytes; each frees its own last block and has its own marks.
 func (s Stack) Far() StackFar { return StackFar(s) }
 
 // StackFar is the far end of a Stack.

@@ -29,7 +29,7 @@
 //   - [Reservation.Discard] returns the memory of some pages to the system. They stay usable, and
 //     are zero.
 //   - [Reservation.Release] returns the memory to the system and keeps the addresses for the next
-//     Reserve of the same class. [Reservation.Return] keeps the head alone.
+//     Reserve of the same class. [Reservation.Return] keeps only the head.
 //   - [ReserveSparse] is for checked builds, which place objects far apart.
 //   - [Limits] lists the limits of the process, and how to raise them. [Keeps] reports whether
 //     Reserve would reuse a range.
@@ -111,6 +111,6 @@
 //
 // A stale pointer may still point into the range. If its addresses were free, the Go heap, C's
 // malloc or a thread's stack could be placed there, and a write through the pointer would damage
-// unrelated data. In a kept range the write is a fault at once, or hits the next owner's range. The
-// price is addresses, and memory for the head only.
+// unrelated data. In a kept range the write is a fault at once, or hits the next owner's range.
+// This costs addresses, and memory only for the head.
 package platform

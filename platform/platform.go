@@ -50,10 +50,10 @@ type Head struct {
 // The bytes after the head are always zero. A released range waits for the next owner of its class
 // (see the package's text), or, with a chosen base, for the next owner with this base.
 //
-// Reserve fails if the address space has no room, or if a limit of the process (RLIMIT_AS) leaves
-// none. If a part of the addresses at a base is taken, the error wraps syscall.EEXIST and quotes
-// the line of /proc/self/maps. A base is unsupported (errors.ErrUnsupported) in race builds and off
-// Linux.
+// Reserve fails if the address space has no such range, or if a limit of the process (RLIMIT_AS)
+// leaves none. If a part of the addresses at a base is taken, the error wraps syscall.EEXIST and
+// quotes the line of /proc/self/maps. A base is unsupported (errors.ErrUnsupported) in race builds
+// and off Linux.
 func Reserve(base uintptr, size uint64, head Head) (*Reservation, error) {
 	what := fmt.Sprintf("reserve %d bytes", size)
 	if base != 0 {
@@ -78,9 +78,9 @@ func Reserve(base uintptr, size uint64, head Head) (*Reservation, error) {
 
 // ReserveSparse takes size bytes of committed memory in which each page costs memory from its first
 // use on, and no memory is promised. Checked builds place objects apart in it. Only the next
-// ReserveSparse reuses the addresses after Release. ReserveSparse fails if the address space, or a
-// limit of the process, leaves no room: RLIMIT_AS and RLIMIT_DATA count all of size. The error
-// wraps errors.ErrUnsupported if this system or a race build lacks it.
+// ReserveSparse reuses the addresses after Release. ReserveSparse fails if the address space has no
+// such range, or a limit of the process leaves none: RLIMIT_AS and RLIMIT_DATA count all of size.
+// The error wraps errors.ErrUnsupported if this system or a race build lacks it.
 func ReserveSparse(size uint64) (*Reservation, error) {
 	b, err := supply(want{size: size, sparse: true})
 	if err == nil {
@@ -446,7 +446,7 @@ func (r *Reservation) end(operation string, unmap bool) error {
 
 // Missing returns how many pages of the range, or of the named parts, aren't present: an access to
 // one costs a page fault. A page that was only read counts as present, though the first write to it
-// costs a fault too. ok is false where it isn't measured, and for parts that aren't whole pages of
+// also costs a fault. ok is false where it isn't measured, and for parts that aren't whole pages of
 // the range. It allocates nothing, except in builds that check pointers (-asan).
 func (r *Reservation) Missing(parts ...PageRun) (pages int, ok bool) {
 	if len(parts) == 0 {

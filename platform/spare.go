@@ -21,7 +21,7 @@ type block struct {
 	head Head // at the base, kept with its contents
 
 	placed bool // at a chosen base, and kept for that base
-	sparse bool // for ReserveSparse alone
+	sparse bool // only for ReserveSparse
 	locked bool // Release must unlock it
 	huge   bool // Release must withdraw the advice for huge pages
 	dirty  bool // Release failed in part
@@ -108,7 +108,7 @@ func (s *spares) take(w want) (b block, found bool, err error) {
 	return block{}, false, s.collision(w)
 }
 
-// lengthen finds a block with its head alone (Return), takes the addresses after the head again if
+// lengthen finds a block with only its head (Return), takes the addresses after the head again if
 // they are still free, and returns the block.
 func (s *spares) lengthen(w want) (b block, found bool) {
 	s.mutex.Lock()
@@ -162,7 +162,7 @@ func (b *block) empty(used uint64) (err error) {
 	// the next owner would find those bytes.
 	try("take access away", doProtect, host.deny, body, bodySize)
 	if b.locked {
-		b.locked = try("unlock", doUnlock, host.unlock, b.base, used) // the head, too
+		b.locked = try("unlock", doUnlock, host.unlock, b.base, used) // the head included
 	}
 	if b.huge {
 		b.huge = try("withdraw huge pages", doAdvise, host.wantNone, b.base, used)

@@ -4,13 +4,13 @@ package platform
 // towards the runtime's memory limit, and Protect does nothing.
 const GoBacked = goBacked
 
-// Limits returns the bounds that are set, in the order of their rest, the smallest first. It leaves
-// out a bound that is unlimited, can't be read or makes no sense; it never fails. Each limited
-// group of a hierarchy has its own row, and Raise names its file. RLIMIT_MEMLOCK isn't listed: Lock
-// reports it. On Windows the list has "commit limit", "physical memory" and the limits of the
-// process's innermost job, whose Used is this process's alone; on darwin it has "physical memory".
-// It is empty on systems other than these and Linux. Limits reads a few dozen small files, so don't
-// call it in a frame.
+// Limits returns the bounds that are set, in the order of the bytes that they leave, the smallest
+// first. It leaves out a bound that is unlimited, can't be read or makes no sense; it never fails.
+// Each limited group of a hierarchy has its own row, and Raise names its file. RLIMIT_MEMLOCK isn't
+// listed: Lock reports it. On Windows the list has "commit limit", "physical memory" and the limits
+// of the process's innermost job, whose Used is this process's alone; on darwin it has "physical
+// memory". It is empty on systems other than these and Linux. Limits reads a few dozen small files,
+// so don't call it in a frame.
 func Limits() []Limit { return systemLimits() }
 
 // Mappings returns how many mappings the process has, and how many it may have (vm.max_map_count on

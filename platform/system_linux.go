@@ -13,7 +13,7 @@ var system = teller{os.DirFS("/"), rlimit, memorySize}
 // around measured ticks and must not allocate.
 //
 // An emulator that shows larger pages than its host's may return an answer for the host's pages,
-// which has more bytes. So a chunk leaves room for one byte per 4 KiB, and a mark after the
+// which has more bytes. So the array for a chunk has one byte per 4 KiB, and a mark after the
 // expected bytes detects an overrun.
 func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) {
 	const pageMin, mark = 4 << 10, 0xAA

@@ -41,7 +41,7 @@ func readMemoryCounters() (c memoryCounters, ok bool) {
 	return c, done != 0
 }
 
-// systemLimits includes the commit limit: committed pages need room in memory or in the page file,
+// systemLimits includes the commit limit: committed pages need space in memory or in the page file,
 // so their sum bounds a Commit before memory does.
 func systemLimits() []Limit {
 	s, ok := readMemoryStatus()

@@ -70,7 +70,7 @@ func Track(start unsafe.Pointer, size uint64) (*Tracker, error) {
 // is one call or, as long as more is true, several; each continues where the last one stopped. The
 // runs belong to the tracker and are valid until the next call.
 //
-// Writes of the system count too: a read of a file into the range, and pages that Prefault, Lock,
+// Writes of the system also count: a read of a file into the range, and pages that Prefault, Lock,
 // or Unprotect of locked pages makes present. A swapped page counts as written. A page that
 // [Reservation.Discard] or madvise emptied isn't reported before its next use ([Tracker.MarkAll]).
 //
@@ -81,8 +81,8 @@ func (t *Tracker) Dirty() (runs []PageRun, more bool, err error) { return t.roun
 
 // Peek is Dirty, except that it doesn't watch the reported pages again: writes to them cost no page
 // fault, and the next round reports them in any case. If each frame writes mostly to the pages of
-// the last one, an occasional Dirty with Peek in between costs half as much as a Dirty in each. One
-// round is all Dirty or all Peek.
+// the last one, an occasional Dirty with Peek in between costs half as much as a Dirty in each
+// frame. One round is all Dirty or all Peek.
 func (t *Tracker) Peek() (runs []PageRun, more bool, err error) { return t.round(false) }
 
 func (t *Tracker) round(anew bool) (runs []PageRun, more bool, err error) {
