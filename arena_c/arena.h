@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/* The header, one line, before the arena's bytes. Offsets count from it. */
+/* The header, one cache line, before the arena's bytes. Offsets count from it. */
 typedef struct upfront_arena {
     uint64_t cursor;  /* of the next free byte */
     uint64_t limit;   /* past the last free byte */
@@ -35,7 +35,7 @@ typedef struct upfront_arena {
 } upfront_arena;
 
 /* The word `asked` holds the refused size, the alignment less 1 (at least 7) from this bit on, and
- * bit 63, because a request of 0 bytes may be refused, too. Only upfront_arena_bump keeps the
+ * bit 63, because a request of 0 bytes may also be refused. Only upfront_arena_bump keeps the
  * alignment; other calls leave 7. 100 bytes aligned to 16: UPFRONT_ASKED | 15 << 40 | 100. */
 #define UPFRONT_ASKED_MASK 40
 #define UPFRONT_ASKED (UINT64_C(1) << 63 | UINT64_C(7) << UPFRONT_ASKED_MASK)
@@ -50,7 +50,7 @@ static inline void *upfront_arena_at(const upfront_arena *a, uint64_t offset) {
 static inline uint64_t upfront_arena_offset(const upfront_arena *a, const void *p) { return upfront_place(p, a); }
 
 /* Rounds an offset up so that its address is a multiple of mask + 1. A header itself is aligned
- * only to a line. */
+ * only to a cache line. */
 static inline uint64_t upfront_arena_up(const upfront_arena *a, uint64_t offset, uint64_t mask) {
     uint64_t from = (uint64_t)(uintptr_t)a;
     return ((from + offset + mask) & ~mask) - from;
@@ -67,7 +67,7 @@ static inline void upfront_arena_bound(upfront_arena *a, uint64_t start, uint64_
     a->gen = a->asked = a->misused = 0;
 }
 
-/* upfront_arena_refuses reports whether a request is refused on purpose although there is room.
+/* upfront_arena_refuses reports whether a request is refused on purpose although it fits.
  * upfront_arena_purpose returns UPFRONT_PURPOSE if that happened and upfront_arena_refuse hasn't
  * recorded it, else 0. */
 #ifdef UPFRONT_CHECKED

@@ -22,7 +22,8 @@ extern "C" {
  * 24. */
 #define UPFRONT_OBJECT UPFRONT_OFFSET_MAX
 
-/* The arenas of a map and its guards begin at multiples of this, so no page holds two of them. */
+/* An edge: the arenas of a map and its guards begin at multiples of this, so no page has bytes of
+ * two of them. */
 #define UPFRONT_EDGE (UINT64_C(1) << 16)
 
 /* The largest alignment. The padding for an alignment above UPFRONT_EDGE depends on the address,
@@ -116,8 +117,8 @@ static inline void upfront_leave(const uint64_t *busy) { __atomic_store_n((uint6
 #define upfront_leave(busy) ((void)0)
 #endif
 
-/* Failure injection: the checked build refuses the n-th request although there is room (checked.h).
- * Each allocating function calls upfront_refuses after it has found room and before anything
+/* Failure injection: the checked build refuses the n-th request although it fits (checked.h). Each
+ * allocating function calls upfront_refuses when it knows that the request fits and before anything
  * changes. Only a call announced by UPFRONT_REQUEST is a request, and it counts once: the bindings
  * announce theirs, and calls of C code don't count. */
 #ifdef UPFRONT_CHECKED
@@ -144,8 +145,8 @@ static inline uint64_t upfront_size(uint64_t size) { return size < UPFRONT_OFFSE
 
 static inline uint64_t upfront_round_up(uint64_t n, uint64_t align) { return (n + align - 1) & ~(align - 1); }
 
-/* Reports whether a block is good for an arena: aligned to a line, of at least `least` bytes, and
- * small enough that all offsets stay below UPFRONT_OFFSET_MAX. */
+/* Reports whether a block is good for an arena: aligned to a cache line, of at least `least` bytes,
+ * and small enough that all offsets stay below UPFRONT_OFFSET_MAX. */
 static inline int upfront_is_block(const void *block, uint64_t size, uint64_t least) {
     return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least && size < UPFRONT_OFFSET_MAX - UPFRONT_ALIGN_MAX;
 }

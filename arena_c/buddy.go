@@ -50,7 +50,8 @@ type Buddy struct {
 	Busy, Raced                              uint64
 }
 
-// BuddyLeast is the least size of a smallest block, and BuddyMost the most smallest blocks.
+// BuddyLeast is the least size of a smallest block, and BuddyMost the largest number of smallest
+// blocks.
 const (
 	BuddyLeast = C.UPFRONT_BUDDY_LEAST
 	BuddyMost  = C.UPFRONT_BUDDY_MOST

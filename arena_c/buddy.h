@@ -3,12 +3,13 @@
  *
  * Algorithm  Binary buddies. A block is the smallest block times a power of two, and begins at a
  *            multiple of its size. A larger free block is halved until it fits; a freed block
- *            merges at once with its other half if that is free. A request takes the lowest address
- *            that fits. The state is a byte for each boundary between smallest blocks. The halves
- *            of exactly one block meet at a boundary; its byte says whether that block is free,
- *            live or split, and how large the largest free block in it is. So the bytes are a tree
- *            without links, and a block needs no header: all its bytes are the caller's. As many
- *            smallest blocks as fit are used, not only a power of two.
+ *            merges at once with its buddy, the other half of their larger block, if that is free.
+ *            A request takes the lowest address that fits. The state is a byte for each boundary
+ *            between smallest blocks. The halves of exactly one block meet at a boundary; its byte
+ *            says whether that block is free, live or split, and how large the largest free block
+ *            in it is. So the bytes are a tree without links, and a block needs no header: all its
+ *            bytes are the caller's. As many smallest blocks as fit are used, not only a power of
+ *            two.
  * Bound      A request succeeds exactly when a free block of its size or a larger one exists and
  *            the reserve allows it. Take a program with at most M live bytes, in blocks of at most
  *            n times the smallest, that only calls alloc and free. A buddy of
@@ -47,9 +48,9 @@
  *            live block.
  * Checked    In a checked build fills are checked and freed blocks rest, as in a heap. The bytes
  *            after the asked size are a redzone. A request whose redzone would have fewer than 16
- *            bytes gets the next order if there is room. Before a refusal these added bytes,
- *            counted in `padded`, become free blocks again. After upfront_buddy_size_of the caller
- *            may use the whole block that a release build would return. */
+ *            bytes gets the next order if that is free. Before a refusal these added bytes, counted
+ *            in `padded`, become free blocks again. After upfront_buddy_size_of the caller may use
+ *            the whole block that a release build would return. */
 #ifndef UPFRONT_BUDDY_H
 #define UPFRONT_BUDDY_H
 
@@ -72,11 +73,11 @@ typedef struct upfront_buddy {
     uint64_t used;      /* bytes of live blocks */
     uint64_t peak;      /* highest `used` */
     uint64_t phase;     /* highest `used` since the phase began */
-    uint64_t reserve;   /* free bytes kept back */
+    uint64_t reserve;   /* free bytes withheld by the reserve */
     uint64_t live;      /* live blocks */
     uint64_t given;     /* bytes of all blocks allocated or resized since init or reset, mod 2^64 */
     uint64_t asked;     /* bytes asked for them; given - asked is the internal waste */
-    uint64_t failed;    /* requests refused for want of room */
+    uint64_t failed;    /* requests refused as full */
     uint64_t scattered; /* of these, with enough bytes free in smaller blocks: external waste */
     uint64_t refused;   /* size of the last refusal */
     uint64_t damaged;   /* findings of damage */
@@ -118,8 +119,8 @@ int upfront_buddy_free(upfront_buddy *b, void *p);
 
 /* Changes the size of a block and keeps its contents. The block stays in place while the size
  * rounds up to the same power of two. If it shrinks, the rest becomes free blocks. It grows in
- * place if each other half that it needs follows it and is free, else it moves. It is aligned to
- * its new size. Returns NULL and leaves p as it was if the buddy is full or p is no live block
+ * place if each buddy that it needs follows it and is free, else it moves. It is aligned to its new
+ * size. Returns NULL and leaves p as it was if the buddy is full or p is no live block
  * (upfront_buddy_check returns the code). A null p is an allocation. Size 0 makes a smallest block
  * and doesn't free. */
 void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size);
@@ -142,8 +143,8 @@ void upfront_buddy_reset(upfront_buddy *b);
 /* Returns the size of the largest free block, ignoring the reserve. */
 uint64_t upfront_buddy_largest(const upfront_buddy *b);
 
-/* Keeps `bytes` free bytes back, possibly in small blocks: a request that needs any of them is
- * refused. 0 lifts the reserve, for a clean-up. If the buddy has fewer bytes, all are kept back. */
+/* Withholds `bytes` free bytes, possibly in small blocks: a request that needs any of them is
+ * refused. 0 lifts the reserve, for a clean-up. If the buddy has fewer bytes, all are withheld. */
 void upfront_buddy_reserve(upfront_buddy *b, uint64_t bytes);
 
 /* Returns the highest `used` since the last call, and begins a new phase at the present use. */
@@ -153,7 +154,7 @@ uint64_t upfront_buddy_phase(upfront_buddy *b);
 static inline uint64_t upfront_buddy_peak(const upfront_buddy *b) { return b->peak; }
 
 /* Lists every block, and checks every byte and the counts, as upfront_heap_walk does. Cost:
- * O(blocks * log2 of the smallest blocks), and a look at each byte.
+ * O(blocks * log2 of the smallest blocks), and a test of each byte.
  *
  * Trusted: first, end, smallest, low and root. Not detected: wrong but possible values of peaks,
  * sums and the counts of refusals. */
@@ -306,7 +307,7 @@ static inline upfront_buddy_found upfront_buddy_find(const upfront_buddy *b, uin
  * build. upfront_buddy_dirt returns the offset of the first overwritten byte after the asked size,
  * or in a block that is free or at rest; 0: none. */
 #ifdef UPFRONT_CHECKED
-#define UPFRONT_BUDDY_ZONE 16 /* the least redzone after a block, if there is room */
+#define UPFRONT_BUDDY_ZONE 16 /* the least redzone after a block, if it fits */
 uint64_t upfront_buddy_natural(const upfront_buddy *b, uint64_t from, uint64_t order);
 uint64_t upfront_buddy_dirt(const upfront_buddy *b, upfront_buddy_found f);
 int upfront_buddy_rests(const upfront_buddy *b, uint64_t from);

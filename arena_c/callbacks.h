@@ -9,10 +9,10 @@
  * on; the context is an upfront_shared_heap. upfront.h doesn't include this header, and the core
  * doesn't need it.
  *
- * Promised   One lock around every call, size included. A library may call from any thread and hold
- *            locks of its own. While glibc reports that the process has one thread, the lock isn't
- *            taken. The arena's costs hold inside of the lock. No call takes memory from elsewhere.
- *            NULL means full, and nothing has changed. Addresses are multiples of 16.
+ * Promised   One lock around every call, size included. A library may call from any thread, with
+ *            locks of its own held. While glibc reports that the process has one thread, the lock
+ *            isn't taken. The arena's costs hold inside of the lock. No call takes memory from
+ *            elsewhere. NULL means full, and nothing has changed. Addresses are multiples of 16.
  *              malloc of 0         an address of its own, to be freed
  *              calloc              zeros; NULL if count * size overflows
  *              realloc of NULL     malloc
@@ -28,8 +28,8 @@
  * Direct use The program may use the arena itself while it holds `lock`: lift a reserve for a
  *            clean-up, walk, read counts. No function is for signal handlers. In a child after fork
  *            only exec may follow, unless no other thread was in a call. The words of this header
- *            hold addresses, so they can't move to another process. If C makes an arena in the
- *            state of a Go program, it must announce the arena: room.h.
+ *            are addresses, so they can't move to another process. If C makes an arena in the state
+ *            of a Go program, it must announce the arena: room.h.
  * Libraries  How some libraries take the functions; tests/c/clients has the code.
  *   SQLite  sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) before all else. Sizes are int, so each
  *           of the five functions needs a one-line wrapper; xRoundup rounds up to 8, xInit and
@@ -71,7 +71,7 @@ typedef struct upfront_misuse {
     const char *call;    /* name of the last call: "malloc", "realloc", "free" or "size" */
     const void *address; /* the argument, or the place of the damage */
     int code;
-    uint64_t damaged; /* the arena's `damaged` at the last look */
+    uint64_t damaged; /* the arena's `damaged` at the last call */
 } upfront_misuse;
 
 static inline void upfront_misuse_note(upfront_misuse *m, const char *call, const void *address, int64_t code) {

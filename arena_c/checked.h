@@ -4,7 +4,7 @@
  * Each text has a number, and notes keep only the number. A call site's text has a line for each
  * call, "\tfunction file:line\n", newest first.
  *
- * Memory     Static tables, touched only as far as they are used; they are no part of a budget.
+ * Memory     Static tables, touched only as far as they are used; they aren't part of a budget.
  * Threads    One thread adds at a time; any number may read and describe meanwhile. All functions
  *            but upfront_text_add may be called from a signal handler: no lock, no malloc, no
  *            stdio.
@@ -24,7 +24,7 @@ extern "C" {
 #define UPFRONT_TEXTS 8192
 #define UPFRONT_TEXTS_BYTES (UINT32_C(8) << 20)
 
-/* Keeps a copy of the text's `size` bytes and returns its number; 0 if there is no room. */
+/* Keeps a copy of the text's `size` bytes and returns its number; 0 if the tables are full. */
 uint32_t upfront_text_add(const char *text, uint64_t size);
 
 /* Returns the text of a number, with its closing zero; "" for 0 and for an unknown number. It is

@@ -26,7 +26,7 @@ import (
 
 // Checked reports whether this is the checked build. In it the core fills fresh and dead memory and
 // puts redzones between objects in a mirror (mirror.h), call sites are kept (Site), and each
-// request may be refused by upfront_refuses (base.h). A request is a call that finds room, in a
+// request may be refused by upfront_refuses (base.h). A request is a call whose bytes fit, in a
 // table or an arena whose size the plan sets: for bytes, a pool chunk or a table entry.
 const Checked = true
 

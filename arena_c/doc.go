@@ -35,6 +35,6 @@
 // to your C code. A fork changes UPFRONT_PREFIX in arena.go.
 //
 // C code must be compiled for the checked build as well, because the inlined fast paths are part of
-// it. -asan needs no flags. After an update run go clean -cache: the go command doesn't look for
+// it. -asan needs no flags. After an update run go clean -cache: the go command doesn't notice
 // changed headers outside of your package.
 package arena_c

@@ -66,7 +66,7 @@ static inline uint64_t upfront_ends_mark_far(upfront_ends *e) { return e->far_ma
 void upfront_ends_cut(upfront_ends *e, uint64_t to);
 void upfront_ends_cut_far(upfront_ends *e, uint64_t to);
 
-/* Makes an arena of a block of at least three lines. */
+/* Makes an arena of a block of at least three cache lines. */
 upfront_ends *upfront_ends_init(void *block, uint64_t size);
 
 void *upfront_ends_alloc(upfront_ends *e, uint64_t size, uint64_t align);

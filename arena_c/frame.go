@@ -27,7 +27,7 @@ const (
 // Used returns the used bytes of the current buffer.
 func (f *Frame) Used() uint64 { return f.Cursor - f.Start }
 
-// Peak returns the most bytes that one buffer held.
+// Peak returns the highest use of a buffer in bytes.
 func (f *Frame) Peak() uint64 { return f.Size - min(f.Limit-f.Cursor, f.Least) }
 
 // Padding is upfront_frame_padding.

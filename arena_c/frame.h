@@ -46,7 +46,7 @@ static inline uint64_t upfront_frame_padding(const upfront_frame *f) {
 #endif
 }
 
-/* Returns the most bytes that one buffer held. */
+/* Returns the highest use of a buffer in bytes. */
 static inline uint64_t upfront_frame_peak(const upfront_frame *f) {
     uint64_t free = f->arena.limit - f->arena.cursor;
     return f->size - (free < f->arena.least ? free : f->arena.least);

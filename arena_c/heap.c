@@ -235,7 +235,7 @@ static inline uint64_t heap_sure(uint64_t size) {
     return upfront_heap_class(size + (UINT64_C(1) << (59 - __builtin_clzll(size | 256))) - 1);
 }
 
-/* Returns a free block with room, or 0. */
+/* Returns a free block that is large enough, or 0. */
 static inline uint64_t heap_search(upfront_heap *h, uint64_t need, uint64_t align) {
     uint64_t sure = heap_sure(align > UPFRONT_HEAP_ALIGN ? need + align + 16 : need), c = heap_next_class(h, sure);
     return c != NONE ? *upfront_heap_list(h, c) : heap_look(h, upfront_heap_class(need), sure, need, align);
@@ -479,7 +479,7 @@ static uint64_t heap_next_size(uint64_t sizes, uint64_t hand) {
     return ((uint64_t)__builtin_ctzll(from != 0 ? from : sizes) + 2) * 16;
 }
 
-/* Makes room in the front lists, in one free of eight, and reports whether it did. Each size in
+/* Frees a place in the front lists, in one free of eight, and reports whether it did. Each size in
  * turn gives up a block, so that unused sizes don't stay. Merging the freed block itself is faster.
  * After damage all lists may be empty. */
 static int heap_make_way(upfront_heap *h) {
@@ -797,7 +797,7 @@ static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_
     return p;
 }
 
-/* Returns the block's new address; NULL: no room. */
+/* Returns the block's new address; NULL: it doesn't fit. */
 static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
     char *p = (char *)h + at + UPFRONT_HEAP_HEADER, *q;
     uint64_t had = upfront_heap_size(h, at), room = had, old = upfront_heap_asked(h, at);

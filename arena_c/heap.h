@@ -10,11 +10,11 @@
  *            With front lists, a freed block of up to UPFRONT_HEAP_FRONT bytes is parked as it is
  *            in a list of its exact size, for the next request of that size. When the lists are
  *            full, the freed block merges. In one free of eight an old parked block merges instead.
- * Bound      A request succeeds if this finds a block. Blocks of the lowest sure class may
- *            be up to a sixteenth larger than needed; an alignment above 16 adds itself and 16
- *            bytes to the needed size. All parked blocks merge before a refusal. A refusal that
- *            left listed blocks unread is counted in `bounded`: an unread block may fit. Any other
- *            refusal means that no block fits, the reserve holds it back, or a stray write hid it
+ * Bound      A request succeeds if this finds a block. Blocks of the lowest sure class may be up to
+ *            a sixteenth larger than needed; an alignment above 16 adds itself and 16 bytes to the
+ *            needed size. All parked blocks merge before a refusal. A refusal that left listed
+ *            blocks unread is counted in `bounded`: an unread block may fit. Any other refusal
+ *            means that no block fits, that the reserve withholds it, or that a stray write hid it
  *            (see Damage).
  *            Fragmentation isn't bounded: the worst programs need many times their live bytes
  *            (Robson). Measure yours with upfront_heap_peak and upfront_heap_phase, and keep a
@@ -72,7 +72,7 @@ extern "C" {
 
 #define UPFRONT_HEAP_SCAN 8
 #define UPFRONT_HEAP_ALIGN UINT64_C(16)
-/* the smallest memory that holds a heap: it has room for one allocation of 16 bytes */
+/* the smallest memory for a heap: it can serve one allocation of 16 bytes */
 #define UPFRONT_HEAP_BLOCK 496
 /* the front of a large free block that goes out of service if it is overwritten */
 #define UPFRONT_HEAP_CUT UINT64_C(1024)
@@ -101,7 +101,7 @@ typedef struct upfront_heap {
     uint64_t map;        /* bit per word of `bits`: it isn't 0 */
     uint64_t bits[8];    /* bit per list: it isn't empty */
     uint64_t past;       /* highest `used` of earlier phases */
-    uint64_t failed;     /* requests refused for want of room */
+    uint64_t failed;     /* requests refused as full */
     uint64_t bounded;    /* searches that left listed blocks unread; a retry counts again */
     uint64_t refused;    /* size of the last refusal */
     uint64_t damaged;    /* findings of damage */
@@ -170,9 +170,9 @@ uint32_t upfront_heap_made(const upfront_heap *h, const void *p);
  * are refused. */
 void upfront_heap_reset(upfront_heap *h);
 
-/* Keeps `bytes` free bytes back, headers included. A request that needs any of them is refused;
- * rounding may still use 16 of them. 0 lifts the reserve, so that the clean-up after a full finds
- * room. If the heap has fewer bytes, all are kept back; live blocks stay live. */
+/* Withholds `bytes` free bytes, headers included. A request that needs any of them is refused;
+ * rounding may still use 16 of them. 0 lifts the reserve, so that clean-up can allocate when the
+ * heap is full. If the heap has fewer bytes, all are withheld; live blocks stay live. */
 void upfront_heap_reserve(upfront_heap *h, uint64_t bytes);
 
 /* Returns the highest `used` since the last call, and begins a new phase at the present use. */
@@ -183,10 +183,10 @@ static inline uint64_t upfront_heap_peak(const upfront_heap *h) { return h->phas
 
 /* Merges the parked blocks; damaged blocks go out of service (see Damage). A refusal does this
  * first. Call it when a phase ends and nearly all is freed: otherwise parked blocks, and small
- * blocks made between them, split the room. */
+ * blocks made between them, split the free bytes. */
 void upfront_heap_flush(upfront_heap *h);
 
-/* Returns the largest size that a free block holds at align 16, as if parked blocks had merged;
+/* Returns the largest size that fits in a free block at align 16, as if parked blocks had merged;
  * ignores the reserve. A request for it may still be refused (see `bounded`). Cost: O(blocks). */
 uint64_t upfront_heap_largest(upfront_heap *h);
 
@@ -214,8 +214,7 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
  * from the heap's header, the second the number of its bytes; both are multiples of 16. Example: a
  * heap with its first block at 480, a live block of 48 bytes there, and a free block of 4096 after
  * it. The runs are [0, 560), which ends with the free block's header and links, and [4624, 4640),
- * the closing header. A heap is put back as follows: upfront_heap_erase, then a copy of each run to
- * its offset.
+ * the closing header. To restore a heap: upfront_heap_erase, then a copy of each run to its offset.
  *
  * Equal bytes in live blocks, and equal calls since init, make equal images: bytes after a block's
  * asked size are zeros in an image. Images of different builds are equal after upfront_heap_plain.
@@ -227,10 +226,10 @@ int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t r
 #define UPFRONT_HEAP_RUN UINT64_C(16) /* the two words */
 int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t *size);
 
-/* Erases the header of each block, so that addresses from before are refused after the image is put
- * back. The heap can't be used until then. UPFRONT_CORRUPT: a header was overwritten, or a reset
- * came between the image and now, and seals of both epochs may be anywhere. Then the caller erases
- * all bytes of the heap. pre: the image is of this heap. Cost: O(blocks). */
+/* Erases the header of each block, so that addresses from before are refused after the image is
+ * restored. The heap can't be used until then. UPFRONT_CORRUPT: a header was overwritten, or a
+ * reset came between the image and now, and seals of both epochs may be anywhere. Then the caller
+ * erases all bytes of the heap. pre: the image is of this heap. Cost: O(blocks). */
 int upfront_heap_erase(upfront_heap *h, const void *image);
 
 /* The single allocator callback of libraries such as Lua (lua_Alloc): size 0 frees and returns

@@ -7,7 +7,7 @@
  * Bound      get succeeds exactly while fewer chunks are live than exist. put checks nothing: a
  *            double put, or an address that is no chunk, breaks the list. pool.h detects both, for
  *            5 bytes a chunk.
- * Cost       O(1), initialization included. Space: the chunks alone.
+ * Cost       O(1), initialization included. Space: only the chunks.
  * Source     "Alternatives to malloc and new" (#AltDevBlogADay) for the pool; Kenwright, "Fast
  *            Efficient Fixed-Size Memory Pool", for chunks that join the list when they are first
  *            put. */

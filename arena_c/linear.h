@@ -17,11 +17,11 @@ extern "C" {
 
 typedef upfront_arena upfront_linear;
 
-/* Makes an arena with a header of `header` bytes. Header and room have at least a line each. The
- * generation is 1. */
+/* Makes an arena with a header of `header` bytes. The header and the other bytes have at least a
+ * cache line each. The generation is 1. */
 upfront_arena *upfront_arena_init(void *block, uint64_t size, uint64_t header);
 
-/* Makes an arena with a header of one line. */
+/* Makes an arena with a header of one cache line. */
 upfront_linear *upfront_linear_init(void *block, uint64_t size);
 
 /* Allocates with checked arguments, for C programs. */
@@ -32,7 +32,7 @@ void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align);
 int upfront_linear_rewind(upfront_linear *l, uint64_t gen, uint64_t cursor);
 
 /* Changes the size of the last block in place. `old` is its present size, which the arena doesn't
- * keep. UPFRONT_FULL if there is no room. UPFRONT_ORDER for a block that isn't the last or is below
+ * keep. UPFRONT_FULL if it doesn't fit. UPFRONT_ORDER for a block that isn't the last or is below
  * offset `floor`, the newest mark: a rewind to it must find the blocks below as they were.
  * UPFRONT_FOREIGN for an address that isn't allocated. A block of 0 bytes at the mark isn't below
  * it. */

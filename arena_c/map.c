@@ -1,6 +1,6 @@
 #include "map.h"
 
-/* Returns the line's own value, or the default. */
+/* Returns the plan line's own value, or the default. */
 static uint64_t said_or(uint64_t said, uint64_t usual) { return said == 0 ? usual : said; }
 
 static uint64_t siblings_of(const upfront_map_arena *a) { return said_or(a->siblings, 1); }

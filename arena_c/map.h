@@ -7,7 +7,7 @@
  *            Regions rewind in reverse order: top first. A line of the plan may stand for equal
  *            siblings; each has a row, and is rewound without the others. Bytes up to an edge,
  *            guards and the spare part of the head take addresses but no memory.
- * Bound      The layout depends on the plan alone, not on the page size or the address.
+ * Bound      The layout depends only on the plan, not on the page size or the address.
  * Cost       init, walk, reconfigure: O(rows * (slots + pools)). rewind: O(rows, open scopes and
  *            their nodes).
  * Source     The memory maps of consoles; Llopis, "Start Pre-allocating And Stop Worrying". */

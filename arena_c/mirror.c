@@ -53,7 +53,7 @@ typedef struct note {
     uint32_t made, ended;
 } note;
 
-/* The state of UPFRONT_EDGE bytes, which belong to one row alone. */
+/* The state of UPFRONT_EDGE bytes, which belong to one row. */
 typedef struct edge {
     uint8_t window;  /* window of the last allocation */
     uint8_t used;    /* a bit for each window in use */

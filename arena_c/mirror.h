@@ -1,5 +1,7 @@
 /* mirror.h - finds writes to memory that isn't alive: redzones around each object, and addresses
- * that stay unused after a free. For the checked build and AddressSanitizer.
+ * that stay unused after a free. For the checked build and AddressSanitizer. A block's mirror is
+ * shadow memory: two windows, which are ranges of addresses for the block's objects, and notes
+ * about these objects.
  *
  * Algorithm  An object is accounted at its canonical address: the arena's header plus an offset,
  *            which is the same in every build. If its block has a mirror, the object's bytes are in
@@ -82,7 +84,7 @@ extern __thread uint32_t upfront_site;
 
 /* Marks an object as alive and returns the position of its first byte. */
 void *upfront_mark_live(void *canonical, uint64_t size);
-/* The same for a node: its first 8 bytes are a word, and the rest begins at a line of 64 bytes. */
+/* The same for a node: its first 8 bytes are a word, and the rest begins at a cache line. */
 void *upfront_mark_node(void *canonical, uint64_t size);
 
 /* The same for an object that may be shortened later. */

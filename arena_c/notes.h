@@ -2,10 +2,10 @@
  * and a queue in which freed blocks rest before they are reused. These blocks have no mirror.
  *
  * Notes      A table by address, apart from the arenas. A freed block keeps its note until another
- *            block begins at its address or needs the note's place in the table. So with many
+ *            block begins at its address or needs the note's entry in the table. So with many
  *            blocks, some have no note.
  * Rest       A queue of freed blocks of one arena, linked by the blocks' first words.
- * Memory     Static tables, touched only as far as they are used; they are no part of a budget.
+ * Memory     Static tables, touched only as far as they are used; they aren't part of a budget.
  * Threads    Any number of threads may add and read notes. A queue belongs to its arena. */
 #ifndef UPFRONT_NOTES_H
 #define UPFRONT_NOTES_H
@@ -32,7 +32,7 @@ typedef struct upfront_rest {
 #ifdef UPFRONT_CHECKED
 
 #define UPFRONT_NOTES (UINT64_C(1) << 16)
-#define UPFRONT_REST_BLOCKS 256 /* the most blocks that rest in an arena */
+#define UPFRONT_REST_BLOCKS 256 /* blocks that rest in an arena, at most */
 #define UPFRONT_REST_SHARE 16   /* at most one part in 16 of the arena's bytes rests */
 
 typedef struct upfront_note {
@@ -62,8 +62,8 @@ static inline uint64_t upfront_dead_bytes(const void *p, uint64_t size) {
     return n;
 }
 
-/* Adds a block to the queue. Returns 0 if the link of the newest block was overwritten, after
- * mending it. */
+/* Adds a block to the queue. Returns 0 if the link of the newest block was overwritten, after it
+ * has restored the link. */
 static inline int upfront_rest_add(upfront_rest *r, void *base, uint64_t offset, uint64_t size) {
     uint64_t *link = r->blocks == 0 ? &r->oldest : (uint64_t *)((uintptr_t)base + (uintptr_t)r->newest), was = *link;
     *(uint64_t *)((uintptr_t)base + (uintptr_t)offset) = 0;

@@ -9,7 +9,7 @@ static uint64_t beside(uint64_t count, uint64_t handles) {
     return upfront_round_up(count * ((handles == 0 ? 1 : 2) * sizeof(uint32_t) + 1), sizeof(uint64_t));
 }
 
-/* Returns the most chunks that a pool may have; 0 if size or align is out of bounds. */
+/* Returns the highest number of chunks of a pool; 0 if size or align is out of bounds. */
 static uint64_t count_max(uint64_t size, uint64_t align) {
     uint64_t stride, exact;
     if (size >= UPFRONT_OFFSET_MAX || !upfront_is_align(align))

@@ -17,10 +17,10 @@
  *            for the division by a reciprocal.
  *
  * Damage     Writes to free chunks change nothing. The stack of numbers and the states are before
- *            chunk 0. get has only two comparisons and trusts them: in a release build an
- *            overwritten number leads anywhere. In a checked build get returns NULL if the number
- *            isn't a free chunk's, and Go's get panics. Package budget/save checks all words of a
- *            save that comes from outside.
+ *            chunk 0. get has only two comparisons and trusts them: in a release build get returns
+ *            the address that an overwritten number leads to, which may be anywhere. In a checked
+ *            build get returns NULL if the number isn't a free chunk's, and Go's get panics.
+ *            Package budget/save checks all words of a save that comes from outside.
  *
  * put divides by a multiplication: index = high word of offset * inverse, with inverse = ceil(2^64
  * / stride). The index is exact while offset * stride < 2^64, and upfront_pool_init refuses larger

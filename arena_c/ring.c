@@ -15,8 +15,8 @@ upfront_ring *upfront_ring_init(void *block, uint64_t size) {
     return r;
 }
 
-/* Returns the end of the room before the oldest block. After an overwritten word `oldest` may be
- * past the newest block. */
+/* Returns the end of the free bytes before the oldest block. After an overwritten word `oldest` may
+ * be past the newest block. */
 static uint64_t ring_before(const upfront_ring *r) {
     uint64_t stop = upfront_ring_stop(r);
     return r->oldest < stop ? r->oldest : stop;

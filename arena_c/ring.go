@@ -46,10 +46,10 @@ func (r *Ring) Used() uint64 {
 	return used
 }
 
-// Size returns the room of the empty ring.
+// Size returns the capacity of the empty ring in bytes.
 func (r *Ring) Size() uint64 { return r.End - r.Start }
 
-// Peak returns the most bytes that were used.
+// Peak returns the highest use in bytes.
 func (r *Ring) Peak() uint64 { return r.Size() - min(r.Least, r.Size()-r.Used()) }
 
 func (r *Ring) c() *C.upfront_ring { return (*C.upfront_ring)(checked(r)) }
@@ -64,7 +64,8 @@ func (r *Ring) Wrap(gen, size, mask uint64) unsafe.Pointer {
 	return crossed(writes(&r.Cursor), C.upfront_ring_wrap_for(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)))
 }
 
-// Alloc is Push, or Wrap if Push finds no room. In the checked build it is one request either way.
+// Alloc is Push, or Wrap if the block doesn't fit after the newest one. In the checked build it is
+// one request either way.
 func (r *Ring) Alloc(gen, size, mask uint64) unsafe.Pointer {
 	p := r.Push(gen, size, mask)
 	if p == nil {

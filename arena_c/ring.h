@@ -2,26 +2,27 @@
  *
  * Algorithm  Blocks are allocated in order and freed in the same order. A word before each block
  *            holds its size and padding. A new block follows the newest one. If it doesn't fit
- *            before the end, it wraps to the start, provided the oldest block leaves room there; a
- *            block never straddles the end. The skipped tail counts as used until the last block
- *            before it is freed.
+ *            before the end, it wraps to the start, provided the oldest block leaves enough bytes
+ *            there; a block never straddles the end. The skipped tail counts as used until the last
+ *            block before it is freed.
  * Bound      An allocation takes size + 8 bytes and its padding. It succeeds exactly when they fit
  *            after the newest block or, unless the ring has wrapped, before the oldest one. With an
  *            align of at least 8 it succeeds in any state when free >= 2 * (size + align + 7), and
  *            in an empty ring when free >= size + align + 7. The last byte can be used.
- * Cost       O(1): a push tests generation and room; a pop makes 4 tests before it changes a word.
+ * Cost       O(1): a push tests the generation and the free bytes; a pop makes 4 tests before it
+ *            changes a word.
  *            Space: 8 bytes and padding a block.
- * Source     The scratch allocator of Bitsquid's foundation, without its fault: it tested only
+ * Source     The scratch allocator of Bitsquid's foundation, without its bug: it tested only
  *            whether the new cursor is in live memory, so a block could jump over all live memory.
- *            The ring measures the room before it makes a block.
+ *            This ring compares the size with the free bytes before it makes a block.
  *
- * Damage     Writes to free room change nothing. The word before a block isn't sealed. If an
+ * Damage     Writes to free bytes change nothing. The word before a block isn't sealed. If an
  *            overwritten word leads past upfront_ring_stop, a free of its block is refused as
  *            UPFRONT_CORRUPT, and front returns 0 bytes. If the word has another size that fits,
  *            the free releases more or less than the block. A later pop then finds no block and is
  *            refused as UPFRONT_CORRUPT; a walk shows the damage earlier. Until then bytes of a
  *            live block may be allocated again, but no byte outside of the ring is touched. A reset
- *            makes the ring whole.
+ *            repairs the ring.
  *
  * `count` distinguishes an empty ring from a full one; the cursors may be the same in both. An
  * empty ring starts again at its first byte. */
@@ -34,10 +35,10 @@
 extern "C" {
 #endif
 
-/* One cache line for the arena and one more, then the room. The arena's cursor is past the newest
- * block. The limit is the end of the room after the newest block: the end of the ring, or the
- * oldest block's word. Until the ring wraps, the blocks are in [oldest, cursor). After that the
- * older blocks are in [oldest, seam) and the newer ones in [start, cursor). */
+/* One cache line for the arena and one more, then the bytes of blocks. The arena's cursor is past
+ * the newest block. The limit is the end of the free bytes after the newest block: the end of the
+ * ring, or the oldest block's word. Until the ring wraps, the blocks are in [oldest, cursor). After
+ * that the older blocks are in [oldest, seam) and the newer ones in [start, cursor). */
 typedef struct upfront_ring {
     upfront_arena arena;
     uint64_t count;  /* number of live blocks */
@@ -89,8 +90,8 @@ static inline void *upfront_ring_put(upfront_ring *r, uint64_t word, uint64_t at
     return upfront_mark_live(upfront_arena_at(a, at), size);
 }
 
-/* Allocates after the newest block. NULL if there is no room after it, or the generation isn't the
- * ring's; upfront_ring_wrap may still find room. pre: size <= UPFRONT_OFFSET_MAX; mask = align - 1
+/* Allocates after the newest block. NULL if it doesn't fit there, or the generation isn't the
+ * ring's; upfront_ring_wrap may still find space. pre: size <= UPFRONT_OFFSET_MAX; mask = align - 1
  * is 7 at least. */
 static inline void *upfront_ring_push(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask) {
     upfront_arena *a = &r->arena;
@@ -154,11 +155,11 @@ static inline int upfront_ring_pop(upfront_ring *r, uint64_t gen, void *p) {
     return UPFRONT_OK;
 }
 
-/* Makes a ring of the block, of three lines at least. */
+/* Makes a ring of the block, of three cache lines at least. */
 upfront_ring *upfront_ring_init(void *block, uint64_t size);
 
-/* The slow path: allocates at the start, before the oldest block. NULL if there is no room there
- * either, or the generation isn't the ring's. pre: as upfront_ring_push, which found no room. */
+/* The slow path: allocates at the start, before the oldest block. NULL if it doesn't fit there
+ * either, or the generation isn't the ring's. pre: as upfront_ring_push, which returned NULL. */
 void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t mask);
 
 /* Allocates a block. An align below 8 is 8. */

@@ -27,7 +27,7 @@ import (
 // RoomKind is the kind of an arena with its header in a block.
 type RoomKind uint8
 
-// Kinds of rooms: room.h.
+// Kinds of rooms (inner arenas): room.h.
 const (
 	RoomHeap   RoomKind = C.UPFRONT_ROOM_HEAP
 	RoomBuddy  RoomKind = C.UPFRONT_ROOM_BUDDY
@@ -74,7 +74,7 @@ type RoomOwner interface {
 	// Says records the program's word about the arena with that header.
 	Says(kind RoomKind, header unsafe.Pointer, word RoomWord)
 	// Discard makes whole pages zero and returns them to the system. It returns the bytes of those
-	// that were present; 0 if no page of the owner goes back.
+	// that were present; 0 if the owner returns no page.
 	Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error)
 }
 
@@ -176,7 +176,7 @@ func TakeCRoom(from unsafe.Pointer, size uint64) (CRoom, bool) {
 // CRoomsMax is the size of the table.
 const CRoomsMax = C.UPFRONT_ROOMS
 
-// CRoomsLost returns the number of rooms of C that found the table full.
+// CRoomsLost returns the number of rooms of C for which the table was full.
 func CRoomsLost() uint64 { return uint64(C.upfront_rooms_lost()) }
 
 // keepRoom makes a heap or a buddy in a state behave in every build as in a release build.

@@ -2,7 +2,7 @@
  *
  * A state from outside, a save or a delta, may have any bytes, also in the words of an arena. Go
  * checks the words of arenas that Go made. C announces its arenas between save.Begin and
- * save.NewRing, so that Go checks them too:
+ * save.NewRing, so that Go also checks them:
  *
  *     upfront_heap *h = upfront_heap_init(block, size, 256);
  *     upfront_note_room(UPFRONT_ROOM_HEAP, block, size);
@@ -11,7 +11,7 @@
  * for Take and Restore, and is refused when it comes from outside.
  *
  * Bound      A static table of UPFRONT_ROOMS rooms for the whole process. NewRing takes the rooms
- *            of its state out of the table. A room that finds the table full is counted, and
+ *            of its state out of the table. A room for which the table is full is counted, and
  *            NewRing then refuses every state begun before.
  * Cost       O(UPFRONT_ROOMS).
  * Threads    Any thread may call. Only one thread at a time may announce the same block. */
@@ -51,7 +51,7 @@ int upfront_note_room(uint64_t kind, const void *block, uint64_t size);
  * there is no such room. */
 int upfront_take_room(const void *from, uint64_t size, upfront_room *out);
 
-/* Returns the number of rooms that found the table full. */
+/* Returns the number of rooms for which the table was full. */
 uint64_t upfront_rooms_lost(void);
 
 #ifdef __cplusplus

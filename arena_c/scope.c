@@ -140,7 +140,7 @@ int upfront_scope_temp_room(upfront_scope s, uint64_t size, uint64_t *at, uint64
     near_end = &r->arena.arena;
     if (r->temp.depth == r->temp.slots || r->temp.odd & UPFRONT_CLOSING || r->arena.odd & UPFRONT_BUILDING)
         return 0;
-    if (size >= UPFRONT_OFFSET_MAX) { /* a full of every arena */
+    if (size >= UPFRONT_OFFSET_MAX) { /* no arena is so large */
         a->asked = UPFRONT_ASKED | UPFRONT_OFFSET_MAX;
         return 0;
     }

@@ -81,7 +81,7 @@ func (r *Row) LiveObjects(list []LiveObject) ([]LiveObject, bool) {
 const (
 	Asked   = C.UPFRONT_ASKED      // in Scopes.Asked
 	AskedAt = C.UPFRONT_ASKED_MASK // above the size in Scopes.Asked: the alignment less 1
-	Purpose = C.UPFRONT_PURPOSE    // in Scopes.Asked: there was room, and FailAt refused it
+	Purpose = C.UPFRONT_PURPOSE    // in Scopes.Asked: the request fitted, and FailAt refused it
 
 	ClassNone = C.UPFRONT_CLASS_NONE
 	ClassC    = C.UPFRONT_CLASS_C
@@ -116,8 +116,8 @@ func (h *Scopes) Find(gen uint64) uint64 {
 	return i
 }
 
-// header returns the arena's line. It isn't embedded, because the inliner counts each field of an
-// embedded struct.
+// header returns the arena's cache line. It isn't embedded, because the inliner counts each field
+// of an embedded struct.
 func (h *Scopes) header() *Header { return (*Header)(unsafe.Pointer(h)) }
 
 // At returns the address of an offset.

@@ -126,7 +126,7 @@ static inline uint64_t upfront_row_used(const upfront_row *r) {
     return a->cursor - a->start + (r->end - a->limit);
 }
 
-/* Returns the most bytes in use at once. */
+/* Returns the highest number of bytes in use at once. */
 static inline uint64_t upfront_row_peak(const upfront_row *r) {
     const upfront_arena *a = &r->arena.arena;
     uint64_t free = a->limit - a->cursor;
@@ -164,8 +164,8 @@ static inline void *upfront_scopes_grow(upfront_scopes *h, uint64_t gen, uint64_
     return upfront_mark_more(upfront_arena_at(a, from), upfront_arena_at(a, at), size);
 }
 
-/* Moves the cursor for upfront_scopes_node and sets *at to the object's offset. Returns 0 if there
- * is no room or gen may not allocate. */
+/* Moves the cursor for upfront_scopes_node and sets *at to the object's offset. Returns 0 if it
+ * doesn't fit or gen may not allocate. */
 static inline int upfront_scopes_node_room(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint64_t *at) {
     upfront_arena *a = &h->arena;
     *at = upfront_arena_up(a, a->cursor + sizeof(upfront_node), mask);
@@ -263,8 +263,8 @@ static inline void upfront_scopes_temp_pop(upfront_scopes *temp) {
     upfront_scopes_pop(temp);
 }
 
-/* Closes the topmost scope. When the owner's lowest scope closes, the whole row ends. pre: depth !=
- * 0, and the scope's nodes have run. */
+/* Closes the topmost scope. When the owner's lowest scope closes, the whole row is dead memory.
+ * pre: depth != 0, and the scope's nodes have run. */
 static inline void upfront_scopes_close(upfront_scopes *h) {
     upfront_arena *a = &h->arena;
     uint64_t mark = upfront_scopes_top(h)->mark;
@@ -288,9 +288,9 @@ static inline void *upfront_scope_alloc(upfront_scope s, uint64_t size, uint64_t
     return upfront_scopes_bump(s.arena, s.gen, upfront_size(size), align - 1);
 }
 
-/* Makes the scope run finalizer(arg) when it closes. UPFRONT_FULL: there is no room for the node,
- * and the finalizer has already run. UPFRONT_BAD_ARGUMENT (null) and UPFRONT_ORDER (the scope may
- * not allocate): the finalizer hasn't run. */
+/* Makes the scope run finalizer(arg) when it closes. UPFRONT_FULL: the arena had no bytes for the
+ * node, and the finalizer has already run. UPFRONT_BAD_ARGUMENT (null) and UPFRONT_ORDER (the scope
+ * may not allocate): the finalizer hasn't run. */
 static inline int upfront_scope_defer(upfront_scope s, upfront_finalizer finalizer, void *arg) {
     upfront_deferred *d;
     if (s.arena == NULL || finalizer == NULL)
@@ -324,10 +324,10 @@ upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align,
 int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint32_t kind, int handles,
                           upfront_pool **out);
 
-/* Opens a temporary scope of exactly `size` bytes at the far end, aligned to a line. It closes with
- * s, after newer temporary scopes. s may be the newest temporary scope itself. The result's `arena`
- * is NULL if there is no room (s remembers the refusal), s may not allocate, all records are taken,
- * or a scope is closing or building. */
+/* Opens a temporary scope of exactly `size` bytes at the far end, aligned to a cache line. It
+ * closes with s, after newer temporary scopes. s may be the newest temporary scope itself. The
+ * result's `arena` is NULL if it doesn't fit (s remembers the refusal), s may not allocate, all
+ * records are taken, or a scope is closing or building. */
 upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size);
 
 /* Moves the cursor for upfront_scope_temp's node. Sets *at to the offset of the node's object from

@@ -129,7 +129,7 @@ var siteSeed = maphash.MakeSeed()
 // size, so that it makes no Go allocation later.
 var sites = siteTable{ids: make(map[uint64]uint32, siteKeys)}
 
-// siteKeys is the most keys: several call stacks may have one text.
+// siteKeys is the largest number of keys: several call stacks may have one text.
 const siteKeys = 2 * C.UPFRONT_TEXTS
 
 type siteTable struct {
@@ -190,7 +190,7 @@ func (t *siteTable) callsWithout(packages []string, calls []uintptr) []byte {
 	return text
 }
 
-// appendCall adds a line if there is room for all of it.
+// appendCall adds a line if all of it fits.
 func appendCall(text []byte, frame runtime.Frame) []byte {
 	if len(text)+len(frame.Function)+len(frame.File)+24 > cap(text) {
 		return text

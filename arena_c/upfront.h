@@ -1,6 +1,6 @@
 /* upfront.h - the C core of upfront: arenas that allocate from a block that the caller provides.
  *
- * Include this header alone. All .c files of the directory together are the core; it needs no Go.
+ * Include only this header. All .c files of the directory together are the core; it needs no Go.
  *
  * The contract of all functions; a function's comment has only the differences:
  *
@@ -9,12 +9,12 @@
  * Units      size is in bytes, count in elements; align is a power of two in bytes, 1 to
  *            UPFRONT_ALIGN_MAX.
  * Offsets    Control words are uint64_t on every target. They hold offsets, never addresses.
- * Init       makes an arena with its header at the front of the block; the rest is room. NULL: the
- *            block is null, not aligned to 64, too small or too large. The block's contents don't
- *            matter.
+ * Init       makes an arena with its header at the front of the block, which allocates from the
+ *            other bytes. NULL: the block is null, not aligned to 64, too small or too large. The
+ *            block's contents don't matter.
  * Alloc      returns memory as it is, not zeroed. NULL: full, or size or align out of bounds.
- * Full       is an answer: NULL or UPFRONT_FULL. Only words that count or remember the refusal
- *            change.
+ * Full       is an expected result: NULL or UPFRONT_FULL. Only words that count or remember the
+ *            refusal change.
  * Misuse     returns a code below zero; nothing changes.
  * Null       For a null argument or a header of zeros, each function that isn't inline returns a
  *            code, NULL or 0, or does nothing; upfront_mark_... don't check. Inline functions are

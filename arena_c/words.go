@@ -24,8 +24,8 @@ const (
 // detector doesn't look.
 func Now(word *uint64) uint64 { return uint64(C.upfront_word_now((*C.uint64_t)(word))) }
 
-// Code is the result of a call that may be refused: OK, a full above zero, or a caller's bug below
-// zero.
+// Code is the result of a call that may be refused: OK, a full arena or table above zero, or a
+// caller's bug below zero.
 type Code int
 
 const (
@@ -72,7 +72,7 @@ func (c Code) OfPool() string {
 	return c.String()
 }
 
-// Unpoison makes a block ordinary memory in asan builds, before it goes back to its owner.
+// Unpoison makes a block ordinary memory in asan builds, before it is returned to its owner.
 func Unpoison(block unsafe.Pointer, size uint64) { C.upfront_asan_unpoison(block, C.uint64_t(size)) }
 
 // checked returns the address of a header for C. A nil header panics here, not in C.
