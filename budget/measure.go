@@ -36,7 +36,7 @@ import (
 // highest of the others. Overwrite both to keep your own.
 //
 // fn runs at least twice, and once more for each part whose temporaries need the next multiple of
-// 64 bytes. It must do the same each time, also when variables outside the budget hold results of
+// 64 bytes. It must do the same each time, also when variables outside the budget have results of
 // an earlier run. It must end its goroutines, and need not close the budget. Whenever fn runs out
 // of room, even if it ignores the error or panics with it, Measure tries a larger size. Measure
 // returns any other error of fn, the leaks that Close finds at the end, and an ErrFull in the

@@ -36,9 +36,9 @@ import (
 //   - With default limits, a slot below 12 KiB is smaller than its tables.
 //
 // A slot that isn't released before Close is a leak, as an unreleased lease is ([Leaks]). Close
-// empties it all the same, but its owner doesn't know that it is gone. In a server that keeps
-// running, slots that are never released make Acquire fail for good. At shutdown, end the owners
-// first, as you end workers.
+// empties it all the same, but its owner doesn't know that. In a server that runs on, slots that
+// are never released make Acquire fail for good. At shutdown, end the owners first, as you end
+// workers.
 type Slots struct {
 	b     *Budget
 	name  string

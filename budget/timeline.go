@@ -8,7 +8,7 @@ import (
 
 const timelineSamples = 512 // about the pixels of a picture
 
-// Timeline records how much each arena held over time, in memory of the Go heap that it takes at
+// Timeline records the use of each arena over time, in memory of the Go heap that it takes at
 // set-up. When all samples are used, each pair of neighbours becomes one sample with twice as many
 // ticks. So the whole run always fits, ever coarser, and no peak is lost. Sample belongs to one
 // goroutine; any goroutine may call Read. A nil Timeline is off: its methods do nothing.

@@ -9,8 +9,9 @@ type gauge struct {
 	marks     atomic.Uint32
 }
 
-// saw records that the arena held most bytes since it was published, and holds now. It stores most
-// first: if Sample reads in between, a peak appears in a neighbouring tick and isn't lost.
+// saw records that the arena used most bytes at once since it was published, and uses now. It
+// stores most first: if Sample reads in between, a peak appears in a neighbouring tick and isn't
+// lost.
 func (g *gauge) saw(most, now uint64) {
 	if g == nil {
 		return

@@ -12,7 +12,7 @@ import (
 )
 
 // Warning is the event that a part of the plan was filled up to its share ([RegionPlan.Warn],
-// [CHeapPlan.Warn]). It holds no memory of the arena, so it may be kept.
+// [CHeapPlan.Warn]). It has no memory of the arena, so it may be kept.
 //
 // The use of a region counts its temporaries ([scope.Scope.Temp]), and the values of a
 // [scope.Builder] once it is done. Of a heap or buddy of package arena, such as SQLite's, it counts

@@ -222,8 +222,8 @@ func (u *unwinding) finish() {
 	}
 }
 
-// runOwned closes or runs the Go value of the newest node, if it is still held. A value whose code
-// fails, or doesn't return, keeps its place until the error is noted: see release.
+// runOwned closes or runs the Go value of the newest node, if the scope still owns it. A value
+// whose code fails, or doesn't return, keeps its place until the error is noted: see release.
 func (st *Stack) runOwned(h *arena_c.Scopes, word unsafe.Pointer) error {
 	h.Unlink()
 	p := st.owned.take(*(*uint64)(word))

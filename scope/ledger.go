@@ -13,7 +13,7 @@ import (
 //
 // look runs before a number is lost: before a scope closes and before nodes run. It also runs when
 // the ledger is read and, with a sink, before a scope opens. Between two looks the arena only
-// grows, so no peak is missed. An example: at the last look, scope "level" held 100 bytes. Since
+// grows, so no peak is missed. An example: at the last look, scope "level" had 100 bytes. Since
 // then it took 20 more, and "inner" opened and took 50. Before "inner" closes, look books 20 bytes
 // for "level" and 50 for "inner". After the close the next look doesn't find "inner" in the
 // headers, and takes the 50 bytes off the line of "inner"; the line's Peak of 50 stays.
@@ -39,8 +39,8 @@ type ledger struct {
 	sink *sink  // nil: nothing is recorded
 }
 
-// seenScope is a scope that was open at the last look. It held the bytes from its mark to the next
-// scope's mark, or to the ledger's end.
+// seenScope is a scope that was open at the last look. Its bytes were those from its mark to the
+// next scope's mark, or to the ledger's end.
 type seenScope struct {
 	gen     uint64
 	mark    uint64 // from the arena's first byte
@@ -138,7 +138,7 @@ func (st *Stack) lineOf(u *usages, name string) (line uint32) {
 // Usage is the memory of all scopes of one name, or of a label.
 type Usage struct {
 	Name    string `json:"name"`
-	Bytes   uint64 `json:"bytes"`             // held now
+	Bytes   uint64 `json:"bytes"`             // in use now
 	Objects uint64 `json:"objects,omitempty"` // live allocations; 0 unless Stats.Counted
 	// the highest Bytes since Open; 0 if not counted
 	Peak uint64 `json:"peak"`

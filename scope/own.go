@@ -126,8 +126,8 @@ func (h Owned) find() (*Stack, *owned) {
 }
 
 // Cancel forgets the value that h identifies: it will not be closed or run. Cancel reports whether
-// the value was still held. The value's entry in the table is free again at once; its 16 bytes of
-// the arena are free when the scope closes.
+// the scope still owned the value. The value's entry in the table is free again at once; its 16
+// bytes of the arena are free when the scope closes.
 func (h Owned) Cancel() bool {
 	st, p := h.find()
 	if p == nil {

@@ -275,7 +275,7 @@ func WasClosed(s Scope) error {
 	return s.misuse("use of")
 }
 
-// EachOwned calls fn with a description of each Go value held, and the place that registered it.
+// EachOwned calls fn with a description of each owned Go value, and the place that registered it.
 func (st *Stack) EachOwned(fn func(what string, given *arena_c.Site)) {
 	for i := range st.owned.places[:st.owned.used] {
 		if p := &st.owned.places[i]; p.held.place != 0 {

@@ -21,7 +21,7 @@ type Stack struct {
 	Index  int            // of this arena in its part
 	Kind   string         // "region", "slot", "frame", "scratch"
 	Key    string         // key of the plan that sets the arena's size
-	Owned  int            // limit of held Go values (Own, Defer, Keep)
+	Owned  int            // limit of owned Go values (Own, Defer, Keep)
 	Names  int            // limit of labels
 	Base   int            // number of the lowest scopes, which only the owner opens and closes
 	From   unsafe.Pointer // the budget's first byte
@@ -83,7 +83,7 @@ const (
 	oddNames                      // bytes of scopes are counted by name
 	oddWatched                    // freed bytes become zeros
 	oddRecorded                   // each event goes to a sink
-	oddRooms                      // the arena holds an arena, a cache or a finished state
+	oddRooms                      // the arena contains an inner arena, a cache or a finished state
 )
 
 // keep returns a name that outlives its bytes, which may be in a scope of the budget (Sprintf).

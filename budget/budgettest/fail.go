@@ -19,25 +19,25 @@ import (
 // FailEach runs fn in a budget of the plan again and again, each time with one size or limit too
 // small. It begins so small that fn's first request fails, and ends with the size that fn needs. So
 // each allocation and each registration of fn in a region, the frame or a scratch arena is the
-// first failure of some run. The later requests fail too, except those that fit into the padding of
-// a failed one. The arenas' own limits refuse them, so this needs no hook.
+// first failure of some run. The later requests also fail, except those that fit into the padding
+// of a failed one. The arenas' own limits refuse them, so this needs no hook.
 //
 // In a checked build (-tags checked) FailEach goes on with the plan as it is: it refuses the first
 // request, in the next run the second, and so on until a run ends without a refusal. The requests
-// after the refused one succeed, which finds code that overlooks a full because a later request
-// succeeds. Here chunks of pools and blocks of package arena count as requests; allocations of C
-// code, and those of Close's finalizers, don't. The count is the process's: no other goroutine may
-// allocate from a budget meanwhile. Other calls of FailEach wait.
+// after the refused one succeed, which finds code that overlooks a full error because a later
+// request succeeds. Here chunks of pools and blocks of package arena count as requests; allocations
+// of C code, and those of Close's finalizers, don't. The count is the process's: no other goroutine
+// may allocate from a budget meanwhile. Other calls of FailEach wait.
 //
-// fn returns the first full that it gets, or nil if it gets none, and closes the scopes that it
-// opens. FailEach fails the test if:
+// fn returns the first full error that it gets, or nil if it gets none, and closes the scopes that
+// it opens. FailEach fails the test if:
 //
-//   - fn panics, or returns another error or a full of another key than the small one;
+//   - fn panics, or returns an error that isn't a full error of the key that was too small;
 //   - afterwards the walk doesn't cover the budget, Close returns an error, or there is a leak;
-//   - in a checked build, fn returns nil or another full although a request was refused. If fn goes
-//     on after a full, it still returns the full at the end. A pool's chunk and an arena's block
-//     are exceptions: nil is their whole answer, so fn may continue without the chunk or block, or
-//     return an error that is ErrFull.
+//   - in a checked build, fn returns nil or another full error although a request was refused. If
+//     fn goes on after a full error, it still returns the error at the end. A pool's chunk and an
+//     arena's block are exceptions: nil is their whole answer, so fn may continue without the chunk
+//     or block, or return an error that is ErrFull.
 //
 // The plan must be large enough for fn. Its pages aren't prefaulted unless the plan says so. Cost:
 // an Open and fn, once for each request of fn.
@@ -133,7 +133,7 @@ func with(plan budget.Plan, i int, value uint64) budget.Plan {
 	return plan
 }
 
-// next returns the least value that may have room for the refused request. The request's alignment
+// next returns the least value that may suffice for the refused request. The request's alignment
 // isn't reported, so next tries each power of two: at worst a request fails a few times.
 func next(full *scope.FullError, value uint64) uint64 {
 	if full.What != "bytes" {

@@ -32,7 +32,7 @@ func failOnce(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 
 // refuseOnce runs fn and refuses its n-th request. refused is false if fn made fewer.
 func refuseOnce(plan budget.Plan, n uint64, fn func(b *budget.Budget) error) (refused bool, err error) {
-	var plain error // a full that isn't a FullError
+	var plain error // an ErrFull that isn't a FullError
 	full, err := tryOnce(plan, func(b *budget.Budget) error {
 		arena_c.FailAt(n)
 		defer arena_c.FailAt(0) // before the walk and Close, so that their requests succeed
