@@ -61,7 +61,7 @@ extern "C" {
 #endif
 
 #define UPFRONT_BUDDY_LEAST UINT64_C(64)       /* the least size of a smallest block */
-#define UPFRONT_BUDDY_MOST (UINT64_C(1) << 30) /* the most smallest blocks; 64 GiB at 64 bytes */
+#define UPFRONT_BUDDY_MOST (UINT64_C(1) << 30) /* maximum of smallest blocks; 64 GiB at 64 bytes */
 
 /* The header. Its words may be read at any time. The free bytes are end - first - used. */
 typedef struct upfront_buddy {
@@ -191,7 +191,7 @@ uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t sm
  *
  * The byte of a whole free block is SPLIT + order + 1, that of a whole live block LIVE; bytes
  * inside either are 0. The byte of a split block is SPLIT + order + 1 of the largest free block in
- * it, or SPLIT alone. In the byte of a split pair of smallest blocks, a bit for each half says that
+ * it, or only SPLIT. In the byte of a split pair of smallest blocks, a bit for each half says that
  * the half isn't free; a half outside of the buddy isn't free. A checked build has PADDED instead
  * of LIVE if a release build's block is one order lower: the other half is a redzone.
  *

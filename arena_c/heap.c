@@ -999,7 +999,7 @@ static uint64_t heap_next_run(const upfront_heap *h, uint64_t page, uint64_t *at
             block = *upfront_heap_list(h, c);
             last = 0;
         }
-        /* the link back, too: in a list that runs in a circle some block's is wrong */
+        /* also the link back: in a list that runs in a circle some block's is wrong */
         if (!upfront_heap_is_inside(h, block) || !heap_is_whole(h, block) || upfront_heap_word(h, block + 24) != last) {
             block = 0;
             continue;

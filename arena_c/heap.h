@@ -89,11 +89,11 @@ typedef struct upfront_heap {
     uint64_t nowhere[2]; /* the links of offset 0, where lists end: written without a check */
     uint64_t epoch;      /* 1 + resets, times 2^43: above every offset */
     uint64_t used;       /* bytes of live blocks, headers included */
-    uint64_t most;       /* the most that `used` may be: all but the reserve and lost_bytes */
+    uint64_t most;       /* maximum of `used`: all but the reserve and lost_bytes */
     uint64_t phase;      /* highest `used` since the phase began */
     uint64_t live;       /* live blocks */
     uint64_t parked;     /* blocks in the front lists */
-    uint64_t parks;      /* the most that may be parked; 0: no front lists */
+    uint64_t parks;      /* maximum of parked blocks; 0: no front lists */
     uint64_t sizes;      /* bit per front list, smallest size first: it isn't empty */
     uint64_t hand;       /* frees that found the front lists full; picks the list to merge from */
     uint64_t fronts;     /* offset of the front lists' first offsets; 0: there are none */

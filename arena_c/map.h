@@ -2,11 +2,11 @@
  *
  *     | tables | init | systems | level ... <- temp | frame x2 | scratch arenas |
  *
- * Algorithm  Arenas follow each other. Each begins at an edge (UPFRONT_EDGE) and ends after its
- *            size. All headers are in the tables at the bottom, on pages that no arena shares.
- *            Regions rewind in reverse order: top first. A line of the plan may stand for equal
- *            siblings; each has a row, and is rewound without the others. Bytes up to an edge,
- *            guards and the spare part of the head take addresses but no memory.
+ * Algorithm  Arenas follow each other. Each begins at an edge, a multiple of UPFRONT_EDGE, and ends
+ *            after its size. All headers are in the tables at the bottom, on pages that no arena
+ *            shares. Regions rewind in reverse order: top first. A line of the plan may stand for
+ *            equal siblings; each has a row, and is rewound without the others. Bytes up to an
+ *            edge, guards and the spare part of the head take addresses but no memory.
  * Bound      The layout depends only on the plan, not on the page size or the address.
  * Cost       init, walk, reconfigure: O(rows * (slots + pools)). rewind: O(rows, open scopes and
  *            their nodes).
@@ -38,7 +38,7 @@ typedef struct upfront_map_arena {
     uint64_t kind;
     uint64_t size;     /* bytes of each row, below UPFRONT_OFFSET_MAX */
     uint64_t siblings; /* number of rows of this kind and size; 0 counts as 1 */
-    uint64_t slots;    /* the most open scopes of each row; 0: the default of the call */
+    uint64_t slots;    /* maximum of open scopes of each row; 0: the default of the call */
     uint64_t pools;    /* pool headers of each row; 0: the default of the call */
 } upfront_map_arena;
 
@@ -86,7 +86,7 @@ static inline uint64_t upfront_map_start(const upfront_map *m, const upfront_row
 
 static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *r) { return upfront_distance(r, m) + r->end; }
 
-/* The most rows, and the most slots and pools of a row. A map has at least one row, and a row one
+/* The maximum of rows, and of slots and pools of a row. A map has at least one row, and a row one
  * slot. */
 #define UPFRONT_COUNT_MAX 65535
 

@@ -47,7 +47,7 @@ typedef struct upfront_scopes {
     uint64_t chain;   /* offset of the newest node's object; 0: none */
     uint64_t odd;     /* not 0: Go's Open and Close take the slow path */
     uint64_t depth;   /* number of open scopes */
-    uint64_t slots;   /* the most scopes that may be open */
+    uint64_t slots;   /* maximum of open scopes */
     uint64_t base;    /* number of lowest scopes that only the owner closes */
     uint64_t records; /* bytes from this header to the first record */
     uint64_t back;    /* bytes from its upfront_row to this header */

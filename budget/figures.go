@@ -16,8 +16,8 @@ type Figure struct {
 	Unit Unit
 	Kind FigureKind
 	Most bool // a part's value is the largest of its arenas; else their sum
-	// Shown figures are on pages and pictures too; the others are for programs: JSON, metrics, diff
-	// and check.
+	// Shown figures are also on pages and pictures; the others are for programs: JSON, metrics,
+	// diff and check.
 	Shown bool
 	Help  string // one sentence
 

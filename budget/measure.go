@@ -357,9 +357,10 @@ func (p Plan) wide(total, limits uint64) Plan {
 	return p
 }
 
-// wideMost is the most bytes of a wide plan. It may exceed the machine's memory, since only used
-// pages become present. It is a small part of the narrowest address space of 39 bits, and a
-// sixteenth of one of 32 bits. Instrumented builds touch every byte of a budget, or a shadow of it.
+// wideMost is the maximum size of a wide plan in bytes. It may exceed the machine's memory, since
+// only used pages become present. It is a small part of the narrowest address space of 39 bits, and
+// a sixteenth of one of 32 bits. Instrumented builds touch every byte of a budget, or a shadow of
+// it.
 func wideMost() uint64 {
 	if arena_c.Race || arena_c.Asan {
 		return 256 * MiB

@@ -224,8 +224,8 @@ func fromBlock(block []byte, p Plan, l layout) (g grant, err error) {
 // readMappings is platform.Mappings; tests replace it.
 var readMappings = platform.Mappings
 
-// fitMappings returns an error with the remedy if the process may not make so many more mappings.
-// It keeps some for the runtime, which ends the process if it gets no more.
+// fitMappings returns an error with the remedy if the process may not make `need` more mappings. It
+// keeps some for the runtime, which ends the process if it gets no more.
 func fitMappings(need uint64, what, or string) error {
 	used, most, ok := readMappings()
 	if reserve := most / 64; ok && used+need+reserve > most {

@@ -282,12 +282,12 @@ func (l layout) pages(page uint64) (list []platform.PageRun) {
 	return list
 }
 
-// Cost is the most that a budget takes of a machine, in bytes. It depends on the plan alone.
+// Cost is the maximum that a budget takes of a machine, in bytes. It depends only on the plan.
 type Cost struct {
 	// Addresses is the budget's address space: arenas, tables, padding to 64 KiB, guards, and
 	// unplanned space.
 	Addresses uint64 `json:"addresses"`
-	// Resident4K is the most that is resident with pages of 4 KiB: arenas and tables.
+	// Resident4K is the maximum that is resident with pages of 4 KiB: arenas and tables.
 	Resident4K  uint64 `json:"resident_4k"`
 	Resident64K uint64 `json:"resident_64k"` // the same with pages of 64 KiB
 	// GoHeap is outside the budget: the plan's go_heap, or the Go side of the arenas' tables if
@@ -296,7 +296,7 @@ type Cost struct {
 	CHeap  uint64 `json:"c_heap,omitempty"` // outside the budget: the memory of C's malloc
 }
 
-// Cost returns the most that a budget of the plan takes: addresses, which cost nothing by
+// Cost returns the maximum that a budget of the plan takes: addresses, which cost nothing by
 // themselves, resident memory, and the share of the Go heap. It fails as Open does if the plan is
 // invalid or can't be laid out. With huge pages all addresses may become resident.
 func (p Plan) Cost() (Cost, error) {

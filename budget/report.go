@@ -65,7 +65,7 @@ type Report struct {
 	// Resident is the part of Size that was present when last measured: by Open, [Budget.Report] or
 	// [Budget.Trim]. Pages that are used later come on top, up to the resident bytes in Cost.
 	Resident uint64 `json:"resident"`
-	// Cost is the most that the plan takes ([Plan.Cost]).
+	// Cost is the maximum that the plan takes ([Plan.Cost]).
 	Cost Cost `json:"cost"`
 	// Prefaulted reports whether every page of arenas and tables was present at Open.
 	Prefaulted bool `json:"prefaulted"`

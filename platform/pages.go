@@ -18,7 +18,7 @@ type pages struct {
 	discardSparse change
 	// drop frees the memory of pages with access. They keep it, and are zero.
 	drop       change
-	unmap      change // free the addresses too; reserveAt may take them again
+	unmap      change // also free the addresses; reserveAt may take them again
 	lock       change
 	lockAdvice func(err error, size uint64) error // adds advice to a lock's error
 	unlock     change

@@ -30,6 +30,6 @@ func Threads() (count int, stack uint64, ok bool) { return threads() }
 // It allocates nothing, except in builds that check pointers (-asan).
 func Faults() (minor, major uint64, ok bool) { return faults() }
 
-// ResidentPeak returns the most memory, in bytes, that the process ever had present at once (VmHWM
-// on Linux). ok is false where it isn't measured. It reads a file, so don't call it in a frame.
+// ResidentPeak returns the highest number of bytes that the process had present at once (VmHWM on
+// Linux). ok is false where it isn't measured. It reads a file, so don't call it in a frame.
 func ResidentPeak() (bytes uint64, ok bool) { return residentPeak() }

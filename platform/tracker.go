@@ -23,8 +23,8 @@ type Tracker struct {
 // PageRun is Size bytes from Offset of a range, both multiples of the page.
 type PageRun struct{ Offset, Size uint64 }
 
-// runsMost is the most runs that one call returns: as many as the kernel gathers at once with pages
-// of 4 KiB, so that a longer list saves nothing.
+// runsMost is the maximum of runs that one call returns: as many as the kernel gathers at once with
+// pages of 4 KiB, so that a longer list saves nothing.
 const runsMost = 512
 
 // Track starts to track size bytes from start, both multiples of the page: Dirty then reports the

@@ -73,7 +73,7 @@ func appendSlow[T any](list []T, h *arena_c.Scopes, gen uint64, xs *T, n int) []
 // appendTo is Append, but returns false if s refuses.
 func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	needed := len(list) + len(xs)
-	// only a T of no bytes can have so many elements
+	// only a T of no bytes can have that many elements
 	if needed < 0 {
 		panic(bug("a slice of %d and %d more elements", len(list), len(xs)))
 	}

@@ -12,7 +12,7 @@ import (
 // object, and holds a class that selects the code to run. Close, a constructor or load that fails,
 // Rewind and the end of a frame are one operation: they unwind the chain to a mark.
 
-// The classes that aren't types. Package arena_c has the classes that C uses too.
+// The classes that aren't types. Package arena_c has the classes that C also uses.
 const (
 	classOwned = arena_c.ClassTemp + 1 + iota // a word of the owned table
 	classLabel                                // a labelNode
@@ -182,7 +182,7 @@ func (u *unwinding) caught(v any) {
 	}
 }
 
-// elsewhere finishes the work of a goroutine that ends. A replacement that ends is replaced too.
+// elsewhere finishes the work of a goroutine that ends. A replacement that ends is also replaced.
 func (u *unwinding) elsewhere() {
 	rest := new(unwinding)
 	*rest = *u
