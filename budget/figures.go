@@ -111,12 +111,18 @@ type Part struct {
 	Kind   string // as in ArenaReport
 	Arenas []ArenaReport
 
-	// Labels and Scopes have a line for each name. Bytes and Objects are sums over the arenas; Peak
-	// is the highest of one arena. The scope of a slot's load has the slot's name; here it has the
-	// part's.
-	Labels, Scopes []scope.Usage
+	// Labels and Scopes have a line for each name. The scope of a slot's load has the slot's name;
+	// here it has the part's.
+	Labels, Scopes []PartUsage
 
 	values []uint64 // in the order of figureTable
+}
+
+// PartUsage is the use of a label or scope in all arenas of a part. Bytes and Objects are sums over
+// the arenas. Peak is the highest of one arena; compare it with ArenaBytes.
+type PartUsage struct {
+	scope.Usage
+	ArenaBytes uint64 // the Bytes of the arena that has the most
 }
 
 // Parts returns the parts of the report, in the order of its arenas. The heap of C's malloc comes
@@ -181,13 +187,14 @@ func (p *Part) fold() {
 	}
 }
 
-func foldUsage(list []scope.Usage, at map[string]int, u scope.Usage) []scope.Usage {
+func foldUsage(list []PartUsage, at map[string]int, u scope.Usage) []PartUsage {
 	i, known := at[u.Name]
 	if !known {
 		at[u.Name] = len(list)
-		return append(list, u)
+		return append(list, PartUsage{u, u.Bytes})
 	}
 	v := &list[i]
+	v.ArenaBytes = max(v.ArenaBytes, u.Bytes)
 	v.Bytes, v.Objects = plus(v.Bytes, u.Bytes), plus(v.Objects, u.Objects)
 	v.Allocated, v.AllocatedObjects = plus(v.Allocated, u.Allocated), plus(v.AllocatedObjects, u.AllocatedObjects)
 	v.Peak, v.PeakObjects = max(v.Peak, u.Peak), max(v.PeakObjects, u.PeakObjects)

@@ -17,8 +17,9 @@ import (
 // size, and a peak above the tolerance is a line. At the end are the Go heap, proxies and errors.
 //
 // Sizes are the report's, as [budget.SizeText] writes them; browsers show the exact bytes at the
-// pointer. Figures are those of [budget.Figures]: the bytes of siblings now are summed, and the
-// most is the peak of the highest sibling. A report from outside is drawn as far as it makes sense.
+// pointer. Figures are those of [budget.Figures]. If a part has several arenas, now and at most are
+// those of the fullest, and a column has the bytes of all together, which its bar shows. A report
+// from outside is drawn as far as it makes sense.
 func Report(w io.Writer, r budget.Report) error {
 	d := reportDrawing{lines: reportLines(r)}
 	d.measure()
@@ -50,25 +51,26 @@ const nameLetters = 31
 // reportDrawing is the picture of a report. Its columns fit their widest text.
 type reportDrawing struct {
 	picture
-	lines  []reportLine
-	left   px // of the bars
-	right  px
-	column px // from one figure to the next
-	y      px // of the last line
+	lines []reportLine
+	left  px // of the bars
+	right px
+	ends  [len(cellNames)]px // of the columns of figures
+	first int                // the first column shown
+	y     px                 // of the last line
 }
 
 func (d *reportDrawing) measure() {
-	names, sizes := 8, 8
+	names, sizes := 8, cellWidths(d.lines)
 	for _, l := range d.lines {
 		if l.barred() {
 			names = max(names, letters(l.shown()))
-			for _, c := range l.cells {
-				sizes = max(sizes, letters(c.text))
-			}
 		}
 	}
-	d.column = letter*px(sizes) + 200
-	d.right = width - margin - 3*d.column
+	d.first, d.right = firstCell(d.lines), width-margin
+	for i := len(sizes) - 1; i >= d.first; i-- {
+		d.ends[i] = d.right
+		d.right -= letter*px(sizes[i]) + 200
+	}
 	d.left = min(margin+220+letter*px(names)+240, d.right-600)
 }
 
@@ -126,8 +128,8 @@ func (d *reportDrawing) filled(class string, bar scale, y, height px, now, peak 
 
 func (d *reportDrawing) heads() {
 	d.y += 360
-	for i, text := range []string{"now", "at most", "planned"} {
-		d.text("small size", d.right+d.column*px(i+1), d.y, text)
+	for i, text := range cellNames[d.first:] {
+		d.text("small size", d.ends[d.first+i], d.y, text)
 	}
 }
 
@@ -184,7 +186,7 @@ func (d *reportDrawing) note(l reportLine) {
 func (d *reportDrawing) sizes(class string, l reportLine) {
 	for i, c := range l.cells {
 		if c.text != "" {
-			d.text(class, d.right+d.column*px(i+1), d.y, c.text)
+			d.text(class, d.ends[i], d.y, c.text)
 		}
 	}
 }

@@ -67,8 +67,9 @@ func (h *htmlReport) table(caption string, lines []reportLine) {
 	}
 	fmt.Fprintf(h, "<table>\n<caption>%s</caption>\n<thead><tr><th scope=\"col\">Name</th>", caption)
 	h.WriteString(`<th scope="col" class="wide"><span class="unseen">Share</span></th>`)
-	for _, name := range []string{"Now", "At most", "Planned"} {
-		fmt.Fprintf(h, `<th scope="col" class="n">%s</th>`, name)
+	first := firstCell(lines)
+	for _, name := range cellNames[first:] {
+		fmt.Fprintf(h, `<th scope="col" class="n">%s</th>`, strings.ToUpper(name[:1])+name[1:])
 	}
 	h.WriteString("</tr></thead>\n<tbody>\n")
 	for _, l := range lines {
@@ -79,7 +80,7 @@ func (h *htmlReport) table(caption string, lines []reportLine) {
 			fmt.Fprintf(h, `<rect class="peak" width="%s%%" height="100%%"/>`, full.reach(max(now, peak), 2))
 			fmt.Fprintf(h, `<rect class="used" width="%s%%" height="100%%"/></svg>`, full.reach(now, 2))
 		}
-		for _, c := range l.cells {
+		for _, c := range l.cells[first:] {
 			h.WriteString(`</td><td class="n">`)
 			h.number(l.kind, c)
 		}

@@ -6,16 +6,49 @@ import (
 	"slices"
 
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/scope"
 )
 
-// amount is a figure of a line in bytes or chunks, with its text; without a text it is empty.
+// amount is a figure of a line in bytes or chunks, with its text; without a text it isn't shown.
 type amount struct {
 	text  string
 	value uint64 // exact; of each arena if there are several
 }
 
+// cells are the figures of a line. If the line has several arenas, cellNow and cellMost are those of
+// the fullest, so a reader can compare them, and the bar shows cellSum.
+type cells [4]amount
+
+const (
+	cellSum = iota // the bytes of all arenas now; shown if there are several
+	cellNow
+	cellMost
+	cellPlanned
+)
+
+var cellNames = [...]string{cellSum: "together", cellNow: "now", cellMost: "at most", cellPlanned: "planned"}
+
 func sized(bytes uint64) amount { return amount{sizeText(bytes), bytes} }
+
+// firstCell returns the first column that the lines need: cellSum if a line has several arenas.
+func firstCell(lines []reportLine) int {
+	if slices.ContainsFunc(lines, func(l reportLine) bool { return l.cells[cellSum].text != "" }) {
+		return cellSum
+	}
+	return cellNow
+}
+
+// cellWidths returns the letters of the widest cell of each column, its name included.
+func cellWidths(lines []reportLine) (widths [len(cellNames)]int) {
+	for i, name := range cellNames {
+		widths[i] = len(name)
+		for _, l := range lines {
+			if l.barred() {
+				widths[i] = max(widths[i], letters(l.cells[i].text))
+			}
+		}
+	}
+	return widths
+}
 
 // barred reports whether a line has figures.
 func (l reportLine) barred() bool {
@@ -45,9 +78,9 @@ type reportLine struct {
 	of     uint64               // the full length of its bar: the part's size
 	stack  []stacked            // of a part: the holders of its bytes now
 	arenas []budget.ArenaReport // of a part
-	cells  [3]amount            // now, at most, planned
-	alone  bool                 // all is in one arena, so the bar also shows the most used
-	detail string               // to the byte
+	cells  cells
+	alone  bool   // all is in one arena, so the bar also shows the most used
+	detail string // to the byte
 }
 
 // stacked is one holder's bytes in a part.
@@ -66,10 +99,10 @@ func reportLines(r budget.Report) (lines []reportLine) {
 		rest -= min(rest, p.size)
 		several = several || len(p.Arenas) > 1 || p.Value("pool_chunks_peak") != 0
 	}
-	lines = append(lines, reportLine{kind: sumLine, class: "other pale", name: "tables, edges, guards", cells: [3]amount{2: sized(rest)}})
+	lines = append(lines, reportLine{kind: sumLine, class: "other pale", name: "tables, edges, guards", cells: cells{cellPlanned: sized(rest)}})
 	if several {
-		lines = append(lines, reportLine{kind: noteLine, name: "at most: for slots, buffers and scratch arenas, the highest of them; for pools, " +
-			"each pool's own peak, added up"})
+		lines = append(lines, reportLine{kind: noteLine, name: "slots, buffers and scratch arenas: together is their sum now; now and at most are of " +
+			"the fullest; pools: at most is the sum of each pool's own peak"})
 	}
 	lines = append(lines, outsideLines(r)...)
 	lines = append(lines, proxyLines(r)...)
@@ -97,32 +130,33 @@ func reportParts(r budget.Report) (parts []reportPart) {
 	return parts
 }
 
-// own returns the part's line: its bytes now, the most of one arena, and the planned size. The bar
-// of several arenas shows the sum of their bytes now.
+// own returns the part's line. The bar of several arenas shows the sum of their bytes now.
 func (p *reportPart) own() reportLine {
-	l := arenaLine(p.Name, p.now, p.Value("arena_peak"), p.Value("arena_size"))
+	l := arenaLine(p.Name, p.Value("arena_used"), p.Value("arena_peak"), p.Value("arena_size"))
 	l.kind, l.class, l.of, l.arenas = partLine, p.class, p.size, p.Arenas
 	if n := len(p.Arenas); n > 1 {
 		l.alone = false
-		l.detail = fmt.Sprintf("%s: %s bytes now, %s at most in one, of %d×%s", p.Name, exact(p.now), exact(l.cells[1].value), n,
-			exact(l.cells[2].value))
-		l.cells[2].text = fmt.Sprintf("%d×%s", n, l.cells[2].text)
+		l.cells[cellSum] = sized(p.now)
+		l.detail = fmt.Sprintf("%s: %s bytes now and %s at most in one, of %d×%s; %s together", p.Name, exact(l.cells[cellNow].value),
+			exact(l.cells[cellMost].value), n, exact(l.cells[cellPlanned].value), exact(p.now))
+		l.cells[cellPlanned].text = fmt.Sprintf("%d×%s", n, l.cells[cellPlanned].text)
 	}
 	return l
 }
 
-func arenaLine(name string, now, peak, size uint64) reportLine {
-	return reportLine{kind: nameLine, name: name, of: size, cells: [3]amount{sized(now), sized(peak), sized(size)}, alone: true,
-		detail: fmt.Sprintf("%s: %s bytes now, %s at most, of %s", name, exact(now), exact(peak), exact(size))}
+func arenaLine(name string, used, peak, size uint64) reportLine {
+	return reportLine{kind: nameLine, name: name, of: size, alone: true,
+		cells:  cells{cellSum: {value: used}, cellNow: sized(used), cellMost: sized(peak), cellPlanned: sized(size)},
+		detail: fmt.Sprintf("%s: %s bytes now, %s at most, of %s", name, exact(used), exact(peak), exact(size))}
 }
 
 // bar returns the parts of its bar that a line fills: the bytes now, and the most if the line shows
 // it.
-func (l *reportLine) bar() (now, peak uint64) {
+func (l *reportLine) bar() (used, peak uint64) {
 	if l.alone {
-		peak = l.cells[1].value
+		peak = l.cells[cellMost].value
 	}
-	return l.cells[0].value, peak
+	return l.cells[cellSum].value, peak
 }
 
 // namesShown is the number of scopes, labels, proxies, errors or lines of code with a line each.
@@ -148,6 +182,7 @@ func (p *reportPart) lines() []reportLine {
 type holder struct {
 	name                 string
 	bytes, peak, objects uint64
+	fullest              uint64 // the bytes in the arena with the most
 	expected             uint64 // by the plan; 0: nothing
 	calls                string // the calls that led to the line
 }
@@ -166,33 +201,47 @@ func holders(list []holder, kind, class string, of uint64, alone bool) (lines []
 	for i, h := range list {
 		if i == namesShown {
 			line := reportLine{kind: nameLine, class: "other", name: "and " + many(len(list)-i, kind) + " more", of: of}
-			now := uint64(0)
+			sum := uint64(0)
 			for _, h := range list[i:] {
-				now += h.bytes
+				sum += h.bytes
 			}
-			line.cells[0], line.detail = sized(now), fmt.Sprintf("%s: %s bytes now", line.name, exact(now))
+			line.inUse(sum, alone)
+			line.detail = fmt.Sprintf("%s: %s bytes now", line.name, exact(sum))
 			return append(lines, line)
 		}
 		objects := ""
 		if h.objects != 0 {
 			objects = " in " + many(h.objects, "object")
 		}
-		line := reportLine{kind: nameLine, class: class, name: kind + " " + h.name, of: of, cells: [3]amount{sized(h.bytes)}, alone: alone,
+		line := reportLine{kind: nameLine, class: class, name: kind + " " + h.name, of: of, alone: alone,
 			detail: fmt.Sprintf("%s %s: %s bytes now%s%s", kind, h.name, exact(h.bytes), objects, h.calls)}
+		line.inUse(h.bytes, alone)
 		if h.peak != 0 {
-			line.cells[1] = sized(h.peak)
+			line.cells[cellMost] = sized(h.peak)
 			line.detail += ", " + exact(h.peak) + " at most"
 			if !alone {
-				line.detail += " in one"
+				line.cells[cellNow] = sized(h.fullest)
+				line.detail = fmt.Sprintf("%s %s: %s bytes now and %s at most in one; %s together%s", kind, h.name, exact(h.fullest), exact(h.peak),
+					exact(h.bytes), objects)
 			}
 		}
 		if h.expected != 0 {
-			line.cells[2] = sized(h.expected)
+			line.cells[cellPlanned] = sized(h.expected)
 			line.detail += ", " + exact(h.expected) + " expected"
 		}
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// inUse sets the cells of the bytes in use now, which may be of several arenas.
+func (l *reportLine) inUse(bytes uint64, alone bool) {
+	l.cells[cellSum] = amount{value: bytes}
+	if alone {
+		l.cells[cellNow] = sized(bytes)
+	} else {
+		l.cells[cellSum] = sized(bytes)
+	}
 }
 
 // above returns a line for the part and each label whose most is above the plan's expectation and
@@ -216,13 +265,12 @@ func (p *reportPart) above() (lines []reportLine) {
 	return lines
 }
 
-// usage returns the lines of the part's scopes or labels, by name: the sum now, and the most in one
-// arena.
-func (p *reportPart) usage(kind string, names []scope.Usage) []reportLine {
+// usage returns the lines of the part's scopes or labels, by name.
+func (p *reportPart) usage(kind string, names []budget.PartUsage) []reportLine {
 	var list []holder
 	for _, u := range names {
 		if u.Bytes|u.Peak != 0 {
-			h := holder{name: u.Name, bytes: u.Bytes, peak: u.Peak, objects: u.Objects}
+			h := holder{name: u.Name, bytes: u.Bytes, peak: u.Peak, objects: u.Objects, fullest: u.ArenaBytes}
 			for _, e := range p.expected {
 				if kind == "label" && e.Label == u.Name {
 					h.expected = e.Most()
@@ -239,7 +287,7 @@ func (p *reportPart) usage(kind string, names []scope.Usage) []reportLine {
 func coloured(lines []reportLine) (stack []stacked) {
 	holding := 0
 	for _, l := range lines {
-		if l.cells[0].value != 0 {
+		if l.cells[cellSum].value != 0 {
 			holding++
 		}
 	}
@@ -247,7 +295,7 @@ func coloured(lines []reportLine) (stack []stacked) {
 		if lines[i].class != "other" && holding > 1 {
 			lines[i].class = colour(i)
 		}
-		stack = append(stack, stacked{lines[i].class, lines[i].cells[0].value})
+		stack = append(stack, stacked{lines[i].class, lines[i].cells[cellSum].value})
 	}
 	return stack
 }
@@ -255,13 +303,14 @@ func coloured(lines []reportLine) (stack []stacked) {
 func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 	rest := p.now
 	for _, l := range labels {
-		rest -= min(rest, l.cells[0].value)
+		rest -= min(rest, l.cells[cellSum].value)
 	}
 	if rest == 0 {
 		return nil
 	}
-	return []reportLine{{kind: nameLine, class: "other", name: "no label", of: p.size, cells: [3]amount{sized(rest)},
-		detail: "no label: " + exact(rest) + " bytes now"}}
+	line := reportLine{kind: nameLine, class: "other", name: "no label", of: p.size, detail: "no label: " + exact(rest) + " bytes now"}
+	line.inUse(rest, len(p.Arenas) == 1)
+	return []reportLine{line}
 }
 
 func (p *reportPart) fullest() []reportLine {
@@ -282,10 +331,10 @@ func (p *reportPart) fullest() []reportLine {
 	}
 	text := fmt.Sprintf("%d of %d in use", used, len(p.Arenas))
 	if now.Used != 0 {
-		text += fmt.Sprintf("; fullest: %s, %s of %s", clip(now.Name, nameLetters), sizeText(now.Used), sizeText(now.Size))
+		text += "; fullest: " + clip(now.Name, nameLetters)
 	}
 	if peak.Peak != 0 {
-		text += fmt.Sprintf("; highest peak: %s, %s", clip(peak.Name, nameLetters), sizeText(peak.Peak))
+		text += "; highest peak: " + clip(peak.Name, nameLetters)
 	}
 	return []reportLine{{kind: noteLine, class: p.class, name: text}}
 }
@@ -329,7 +378,7 @@ func (p *reportPart) pools() []reportLine {
 		return nil
 	}
 	return []reportLine{{kind: chunkLine, class: p.class, name: "pools, in chunks", of: chunks, alone: true,
-		cells:  [3]amount{1: {fmt.Sprint(most), most}, 2: {fmt.Sprint(chunks), chunks}},
+		cells:  cells{cellMost: {fmt.Sprint(most), most}, cellPlanned: {fmt.Sprint(chunks), chunks}},
 		detail: fmt.Sprintf("open pools: %s chunks, %s in use at most", exact(chunks), exact(most))}}
 }
 
@@ -396,10 +445,11 @@ func heapLines(heap budget.GoHeap) []reportLine {
 		return nil
 	}
 	line := reportLine{kind: partLine, class: "heap", name: "Go heap", of: heap.Limit,
-		cells: [3]amount{sized(heap.Used)}, detail: fmt.Sprintf("Go heap: %s bytes now", exact(heap.Used))}
+		detail: fmt.Sprintf("Go heap: %s bytes now", exact(heap.Used))}
+	line.inUse(heap.Used, true)
 	text := "the plan sets no limit for it"
 	if heap.Limit != 0 {
-		line.cells[2] = sized(heap.Limit)
+		line.cells[cellPlanned] = sized(heap.Limit)
 		line.detail += ", of " + exact(heap.Limit)
 		text = many(heap.Collections, "collection") + " since Open"
 	}

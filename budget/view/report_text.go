@@ -16,19 +16,23 @@ const textWidth = 80
 // ReportText writes the contents of [Report] as lines of at most 80 columns. In a bar # is used now
 // and + was used at most. Slots, buffers and scratch arenas have a row below, with a sign for each.
 func ReportText(w io.Writer, r budget.Report) error {
-	t := table{column: len("planned") + 1, name: 8}
 	lines := reportLines(r)
+	t := table{columns: cellWidths(lines), first: firstCell(lines), name: 8}
 	for _, l := range lines {
 		if l.barred() {
 			t.name = max(t.name, min(letters(l.shown())+1, 23))
-			for _, c := range l.cells {
-				t.column = max(t.column, letters(c.text)+1)
-			}
 		}
 	}
-	t.name = min(t.name, textWidth-2-3*t.column)
+	if t.bars() < 0 { // such sizes only a forged report has
+		t.first = cellNow
+	}
+	t.name = min(t.name, t.name+t.bars())
 	t.heading(fmt.Sprintf("budget %s: %s, %s resident", clip(r.Name, nameLetters), sizeText(r.Size), sizeText(r.Resident)))
-	t.row("", "", [3]amount{{text: "now"}, {text: "at most"}, {text: "planned"}})
+	var heads cells
+	for i, name := range cellNames {
+		heads[i].text = name
+	}
+	t.row("", "", heads)
 	for _, l := range lines {
 		t.line(l)
 	}
@@ -38,8 +42,10 @@ func ReportText(w io.Writer, r budget.Report) error {
 
 // table is a text with lines of a name, a bar and three figures. Its columns fit their widest text.
 type table struct {
-	out          bytes.Buffer
-	name, column int
+	out     bytes.Buffer
+	name    int
+	columns [len(cellNames)]int
+	first   int // the first column shown
 }
 
 func (t *table) heading(text string) {
@@ -67,19 +73,26 @@ func (t *table) line(l reportLine) {
 }
 
 // row writes a line. A name that is too long for its column gets a line of its own.
-func (t *table) row(name, bar string, cells [3]amount) {
+func (t *table) row(name, bar string, cells cells) {
 	if letters(name) > t.name {
 		fmt.Fprintf(&t.out, "  %s\n", name)
 		name = ""
 	}
 	line := fmt.Sprintf("  %s%s%-*s", name, strings.Repeat(" ", t.name-letters(name)), t.bars(), bar)
-	for _, c := range cells {
-		line += strings.Repeat(" ", max(0, t.column-letters(c.text))) + c.text
+	for i, c := range cells[t.first:] {
+		line += strings.Repeat(" ", 1+t.columns[t.first+i]-letters(c.text)) + c.text
 	}
 	fmt.Fprintln(&t.out, strings.TrimRight(line, " "))
 }
 
-func (t *table) bars() int { return textWidth - 2 - t.name - 3*t.column }
+// bars returns the width that name and figures leave for a bar.
+func (t *table) bars() int {
+	wide := textWidth - 2 - t.name
+	for _, column := range t.columns[t.first:] {
+		wide -= 1 + column
+	}
+	return wide
+}
 
 func (t *table) bar(l reportLine) string {
 	cells := t.bars() - 2

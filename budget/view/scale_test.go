@@ -244,8 +244,8 @@ func TestReportOfExpectations(t *testing.T) {
 	assert.Equal(t, []string{
 		"boot: 350KiB at most, and 300KiB expected, ±5%",
 		"label decals: 256KiB at most, and 200KiB expected, ±20%",
-		"label sound [############............] 8192KiB 8192KiB 9000KiB",
-		"label decals [#.......................] 64KiB 256KiB 200KiB",
+		"label sound [########.........] 8192KiB 8192KiB 9000KiB",
+		"label decals [#................] 64KiB 256KiB 200KiB",
 	}, added)
 	assert.Contains(t, page.String(), "label decals: 256KiB at most, and 200KiB expected, ±20%")
 	assert.Contains(t, page.String(), "8,388,608 at most, 9,216,000 expected")

@@ -83,10 +83,10 @@ func figuresOf(r budget.Report) figures {
 			f.add(whose{Region: p.Name}, x.Name, p.Value(x.Name))
 		}
 		for _, u := range p.Labels {
-			f.usage(whose{p.Name, "label", u.Name}, u)
+			f.usage(whose{p.Name, "label", u.Name}, u.Usage)
 		}
 		for _, u := range p.Scopes {
-			f.usage(whose{p.Name, "scope", u.Name}, u)
+			f.usage(whose{p.Name, "scope", u.Name}, u.Usage)
 		}
 	}
 	return f

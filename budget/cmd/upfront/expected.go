@@ -9,7 +9,6 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
-	"github.com/upfront-mem/upfront/scope"
 )
 
 // bandsResult is the output of check against a plan.
@@ -196,13 +195,12 @@ func usesInReport(parts []budget.Part, e budget.Expected) (list []use, has bool)
 		}
 		peak := p.Value("arena_peak")
 		if e.Label != "" {
-			var of scope.Usage // a label that was never used has a peak of 0
+			peak = 0 // of a label that was never used
 			for _, u := range p.Labels {
 				if u.Name == e.Label {
-					of = u
+					peak = u.Peak
 				}
 			}
-			peak = of.Peak
 		}
 		return []use{newUse(e, "peak", peak, e.Most())}, true
 	}

@@ -22,10 +22,10 @@ func newProfileCommand(t *tool) *cobra.Command {
 		Use:   "profile URL|REPORT",
 		Short: "lists the users of a budget's memory, or writes a profile for go tool pprof",
 		Long: `Lists the users of a budget's memory: the bytes in use now by region, scope and label and,
-for a checked build, by line of code; and the peaks of labels and scopes, each at its own
-time. Slots of a region count together. The argument is the URL of a running budget's live
-page or of its report.json, or a report file. With -o it writes a profile for go tool pprof
-instead.
+for a checked build, by line of code. Slots of a region count together. A second table has
+the peaks of labels and scopes, each at its own time; of slots, the highest of one. The
+argument is the URL of a running budget's live page or of its report.json, or a report
+file. With -o it writes a profile for go tool pprof instead.
 
 ` + exitCodes,
 		Example: `  upfront profile http://127.0.0.1:8080/
@@ -74,7 +74,8 @@ type eater struct {
 	Objects uint64 `json:"objects,omitempty"`
 }
 
-// eatersOf sums up a profile by user; the slots of a region count together.
+// eatersOf sums up a profile by user; the slots of a region count together. Peaks may be of
+// different moments, so a user has the highest of them.
 func eatersOf(r budget.Report, p *profile.Profile, top int) eaters {
 	now, peaks := sums{}, sums{}
 	for _, s := range p.Sample {
@@ -86,7 +87,7 @@ func eatersOf(r budget.Report, p *profile.Profile, top int) eaters {
 			case "inuse_objects":
 				now.add(e, 0, value)
 			case "labels_peak_space", "scopes_peak_space":
-				peaks.add(e, value, 0)
+				peaks.raise(e, value)
 			}
 		}
 	}
@@ -127,6 +128,10 @@ func (s sums) add(who eater, bytes, objects uint64) {
 	s[key] = who
 }
 
+func (s sums) raise(who eater, peak uint64) {
+	s.add(who, peak-min(peak, s[who].Bytes), 0)
+}
+
 func (s sums) sorted() []eater {
 	list := []eater{}
 	for _, e := range s {
@@ -145,7 +150,7 @@ func (t *tool) eat(w io.Writer, e eaters) error {
 	if err := t.eaters(w, "in use", e.InUse, e.Now, e.top); err != nil {
 		return err
 	}
-	return t.eaters(w, "at most", 0, e.Peaks, e.top)
+	return t.eaters(w, "most in one", 0, e.Peaks, e.top)
 }
 
 // eaters writes a table. Shares are of total. If total is 0, the lines overlap and have no shares.

@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -48,23 +49,27 @@ func (s said) says(part, figure string, value uint64) {
 	s[part][figure] = value
 }
 
-// row is a line of a table or a picture: bytes now, at most in one arena, and planned.
-type row struct{ now, most, planned string }
+// row is a line of a table or a picture: bytes together, if there are several arenas; and of one
+// arena bytes now, at most, and planned.
+type row struct{ together, now, most, planned string }
 
 // rows returns the lines that the text, the picture and the page have for each part.
 func (s said) rows(size func(uint64) string) map[string]row {
 	rows := map[string]row{}
 	for name, part := range s {
-		planned := size(part["arena_size"])
+		together, planned := "", size(part["arena_size"])
 		if n := part["arenas"]; n > 1 {
-			planned = fmt.Sprint(n, "×", planned)
+			together, planned = size(part["used"]), fmt.Sprint(n, "×", planned)
 		}
-		rows[name] = row{size(part["used"]), size(part["arena_peak"]), planned}
+		rows[name] = row{together, size(part["arena_used"]), size(part["arena_peak"]), planned}
 		if chunks := part["pool_chunks"]; chunks != 0 {
-			rows[name+"/pools"] = row{"", fmt.Sprint(part["pool_chunks_peak"]), fmt.Sprint(chunks)}
+			rows[name+"/pools"] = row{"", "", fmt.Sprint(part["pool_chunks_peak"]), fmt.Sprint(chunks)}
 		}
 		if most, labelled := part["label:frogs:peak"]; labelled {
-			rows[name+"/label frogs"] = row{size(part["label:frogs:used"]), size(most), ""}
+			if together != "" {
+				together = size(part["label:frogs:used"])
+			}
+			rows[name+"/label frogs"] = row{together, size(part["label:frogs:arena_used"]), size(most), ""}
 		}
 	}
 	return rows
@@ -87,6 +92,7 @@ func TestAgree(t *testing.T) {
 			}
 			for _, u := range p.Labels {
 				got.says(p.Name, "label:"+u.Name+":used", u.Bytes)
+				got.says(p.Name, "label:"+u.Name+":arena_used", u.ArenaBytes)
 				got.says(p.Name, "label:"+u.Name+":peak", u.Peak)
 			}
 		}
@@ -111,19 +117,24 @@ func TestAgree(t *testing.T) {
 			assert.Equal(t, want.rows(budget.SizeText), rowsOfPicture(want, draw()))
 			title := html.UnescapeString(regexp.MustCompile(`<desc>.*</desc>`).FindString(draw()))
 			for part, row := range want.rows(exact) {
-				text := part + ": " + row.now + " bytes now, " + row.most + " at most"
 				name, label, _ := strings.Cut(part, "/")
-				if want[name]["arenas"] > 1 {
-					text += " in one"
+				of, text := "", cmp.Or(label, part)+": "+row.now+" bytes now"
+				if row.planned != "" {
+					of = ", of " + row.planned
+				}
+				if row.together == "" {
+					text += ", " + row.most + " at most" + of
+				} else {
+					text += " and " + row.most + " at most in one" + of + "; " + row.together + " together"
 				}
 				switch {
 				case label == "pools":
 					assert.Contains(t, draw(), "open pools: "+row.planned+" chunks, "+row.most+" in use at most")
 				case label != "":
-					assert.Contains(t, draw(), "<title>"+strings.TrimPrefix(text, name+"/")+"</title>")
+					assert.Contains(t, draw(), "<title>"+text+"</title>", name)
 				default:
-					assert.Contains(t, draw(), "<title>"+text+", of "+row.planned+"</title>")
-					assert.Contains(t, title, text+", of "+row.planned)
+					assert.Contains(t, draw(), "<title>"+text+"</title>")
+					assert.Contains(t, title, text)
 				}
 			}
 		})
@@ -139,7 +150,11 @@ func TestAgree(t *testing.T) {
 				if text == name {
 					key = name
 				}
-				got[key] = row{numbers[0].text, numbers[1].text, numbers[2].text}
+				together, n := "", len(numbers)
+				if n == 4 {
+					together = numbers[0].text
+				}
+				got[key] = row{together, numbers[n-3].text, numbers[n-2].text, numbers[n-1].text}
 			}
 			assert.Equal(t, want[name]["fulls"] != 0, strings.Contains(article.text, fmt.Sprintf("full %d time", want[name]["fulls"])))
 			assert.Equal(t, want[name]["cache_hits"] != 0, strings.Contains(article.text, "caches: 15 of 17 reads found, 4 evicted"))
@@ -225,14 +240,21 @@ func rowsOfPicture(want said, picture string) map[string]row {
 // add adds the line of a part, or the line of a label or of pools below one, and returns the part.
 func add(rows map[string]row, want said, part, name string, figures []string) string {
 	name = strings.TrimSuffix(name, ", in chunks")
-	if _, is := want[name]; is && len(figures) == 3 {
-		rows[name] = row{figures[0], figures[1], figures[2]}
+	together, n := "", len(figures)
+	if _, is := want[name]; is && n >= 3 {
+		if n == 4 {
+			together = figures[0]
+		}
+		rows[name] = row{together, figures[n-3], figures[n-2], figures[n-1]}
 		return name
 	}
 	if strings.HasPrefix(name, "label ") {
-		rows[part+"/"+name] = row{figures[0], figures[1], ""}
+		if n == 3 {
+			together = figures[0]
+		}
+		rows[part+"/"+name] = row{together, figures[n-2], figures[n-1], ""}
 	} else if name == "pools" {
-		rows[part+"/"+name] = row{"", figures[0], figures[1]}
+		rows[part+"/"+name] = row{"", "", figures[0], figures[1]}
 	}
 	return part
 }

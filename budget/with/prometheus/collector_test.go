@@ -146,7 +146,7 @@ func TestScrape(t *testing.T) {
 		assert.Equal(t, level.Counted, got[name] != nil, "only where they are counted")
 		delete(got, name)
 	}
-	assert.Len(t, got, 12+len(budget.Figures())-2, "each other family has a value")
+	assert.Len(t, got, 14+len(budget.Figures())-2, "each other family has a value")
 }
 
 // TestBounded: names have at most as many series as the plan has labels, and no byte gets lost.

@@ -38,8 +38,10 @@ var families = append(figures(), []family{
 	{"region_open_limit", "The most that an arena may have open of each kind (limits in the plan).", gauge, opened},
 
 	{"label_used_bytes", "Bytes of the label in all arenas of the region.", gauge, label},
+	{"label_arena_used_bytes", "The most that the label holds now in an arena of the region.", gauge, label},
 	{"label_arena_peak_bytes", "The most that the label held in an arena of the region.", gauge, label},
 	{"scope_used_bytes", "Bytes of scopes of the name in all arenas of the region.", gauge, named},
+	{"scope_arena_used_bytes", "The most that scopes of the name hold now in an arena of the region.", gauge, named},
 	{"scope_arena_peak_bytes", "The most that scopes of the name held in an arena of the region.", gauge, named},
 }...)
 

@@ -46,7 +46,7 @@ func TestPage(t *testing.T) {
 		delete(families, name+"_bytes")
 		delete(families, name+"_total")
 	}
-	assert.Len(t, families, 12)
+	assert.Len(t, families, 14)
 	for name := range families {
 		assert.Contains(t, page, "`"+name+"`")
 	}

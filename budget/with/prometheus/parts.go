@@ -33,18 +33,20 @@ func givePart(p budget.Part, limits budget.Limits, give give) {
 	}
 	for _, u := range bounded(p.Labels, limits.Labels) {
 		give("label_used_bytes", float64(u.Bytes), p.Name, u.Name)
+		give("label_arena_used_bytes", float64(u.ArenaBytes), p.Name, u.Name)
 		give("label_arena_peak_bytes", float64(u.Peak), p.Name, u.Name)
 	}
 	for _, u := range bounded(p.Scopes, limits.Labels) {
 		give("scope_used_bytes", float64(u.Bytes), p.Name, u.Name)
+		give("scope_arena_used_bytes", float64(u.ArenaBytes), p.Name, u.Name)
 		give("scope_arena_peak_bytes", float64(u.Peak), p.Name, u.Name)
 	}
 }
 
 // bounded returns the names with the highest peaks, up to limits.labels, and one for the others:
 // each slot may have names of its own. A peak only grows, so a name rarely leaves the list.
-func bounded(names []scope.Usage, most int) (list []scope.Usage) {
-	byName, rest := map[string]scope.Usage{}, scope.Usage{Name: others}
+func bounded(names []budget.PartUsage, most int) (list []budget.PartUsage) {
+	byName, rest := map[string]budget.PartUsage{}, budget.PartUsage{Usage: scope.Usage{Name: others}}
 	for _, u := range names {
 		name := valid(u.Name)
 		byName[name] = together(byName[name], u, name)
@@ -56,7 +58,7 @@ func bounded(names []scope.Usage, most int) (list []scope.Usage) {
 			list = append(list, u)
 		}
 	}
-	slices.SortFunc(list, func(a, b scope.Usage) int {
+	slices.SortFunc(list, func(a, b budget.PartUsage) int {
 		return cmp.Or(cmp.Compare(b.Peak, a.Peak), cmp.Compare(a.Name, b.Name))
 	})
 	for len(list) > max(1, most) {
@@ -69,7 +71,8 @@ func bounded(names []scope.Usage, most int) (list []scope.Usage) {
 	return list
 }
 
-// together returns the sum of two names' bytes, and the larger peak.
-func together(a, b scope.Usage, name string) scope.Usage {
-	return scope.Usage{Name: name, Bytes: a.Bytes + b.Bytes, Peak: max(a.Peak, b.Peak)}
+// together returns the sum of two names' bytes, and the larger figures of one arena.
+func together(a, b budget.PartUsage, name string) budget.PartUsage {
+	sum := scope.Usage{Name: name, Bytes: a.Bytes + b.Bytes, Peak: max(a.Peak, b.Peak)}
+	return budget.PartUsage{Usage: sum, ArenaBytes: max(a.ArenaBytes, b.ArenaBytes)}
 }
