@@ -3,145 +3,147 @@ package budget
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// String draws the plan as text, bottom first: a line for each part with its size ([SizeText]), its
-// place in the whole, and its key or count. Guards, and rounding up to 64 KiB, have lines of their
-// own, so the sizes of all lines but those of the Go heap and the C heap add up to the whole.
-// Check's warnings come last. For an invalid plan it returns the number of its errors.
+// String draws the plan as text of at most 80 columns, bottom first: a line for the tables and for
+// each part with its size ([SizeText]), its place in the whole, and its key or count; notes and
+// warnings may be longer. Guards, and rounding up to 64 KiB, have lines of their own, so the sizes
+// of all lines but those of the Go heap and the C heap add up to the whole: the addresses of
+// [Plan.Cost], which are a Report's Size. Check's warnings come last. For a plan with errors it
+// returns their number.
 func (p Plan) String() string {
-	if faults := len(p.faults()); faults != 0 {
-		return fmt.Sprintf("plan %s: %s (Check names them)\n", jsonfile.Quote(p.Name), plural(faults, "fault"))
+	if errors := len(p.faults()); errors != 0 {
+		return fmt.Sprintf("plan %s: %s (Check names them)\n", jsonfile.Quote(p.Name), plural(errors, "error"))
 	}
 	rest := p.rest()
 	p = p.resolved()
 	l, refused := p.layout()
-	d := planDrawing{total: max(l.sum.whole, planRound(p.Size))}
-	from := uint64(0)
+	d := planDrawing{total: l.size}
+	from := l.bottom + p.guard()
+	d.mapped("tables", l.bottom, 0, from)
 	for i, part := range p.sized() {
-		name, text := p.partText(i, part.kind, i == rest)
+		name, texts := p.partText(i, part.kind, i == rest)
 		sum := p.sum(part)
-		d.mapped(name, sum.bytes, from, from+sum.whole, text)
+		d.mapped(name, sum.bytes, from, from+sum.whole, texts...)
 		from += sum.whole
 	}
-	if l.sum.guards != 0 {
-		d.add("guards", l.sum.guards, planEach(int(l.sum.arenas), "guard", p.guard()))
+	if p.guard() != 0 {
+		d.add("guards", l.sum.guards+p.guard(), planEach(int(l.sum.arenas)+1, "guard", p.guard()))
 	}
 	if edges := l.sum.whole - l.sum.bytes - l.sum.guards; edges != 0 {
 		d.add("edges", edges, "up to multiples of "+SizeText(planEdge))
 	}
-	if free := d.total - l.sum.whole; free != 0 {
-		d.mapped("unplanned", free, l.sum.whole, d.total, "size")
+	if free := d.total - from; free != 0 {
+		d.mapped("unplanned", free, from, d.total, "size")
 	}
 	switch p.GoHeap {
 	case 0:
 	case Rest:
 		d.add("Go heap", p.goShare(), "at least, outside it: the rest")
 	default:
-		d.add("Go heap", p.GoHeap, "beside it")
+		d.add("Go heap", p.GoHeap, "outside it")
 	}
 	if p.CHeap.Size != 0 {
-		d.add("C heap", p.CHeap.Size, "beside it"+p.CHeap.text())
+		d.add("C heap", p.CHeap.Size, append([]string{"outside it"}, p.CHeap.texts()...)...)
 	}
-	text := fmt.Sprintf("plan %s: %s\n%s  limits of each arena: %s\n  pages: %s\n",
-		p.Name, SizeText(d.total), d.text(), p.Limits.text(), p.Pages.text(p.Base))
+	var out strings.Builder
+	fmt.Fprintf(&out, "plan %s: %s\n%s", p.Name, SizeText(d.total), d.text())
+	planItems(&out, "  limits of each arena: ", ", ", p.Limits.texts())
+	planItems(&out, "  pages: ", ", ", p.Pages.texts(p.Base))
 	if refused == nil {
-		text += l.memoryText()
+		planItems(&out, "  cost: ", ", ", strings.Split(l.cost().String(), ", "))
+		fmt.Fprintf(&out, "  resident %s\n", p.Pages.when())
 	}
 	for _, warning := range p.warnings() {
-		text += "  warning: " + warning.key + ": " + warning.text + "\n"
+		out.WriteString("  warning: " + warning.key + ": " + warning.text + "\n")
 	}
-	return text
+	return out.String()
 }
 
-// memoryText describes the plan's cost. Report.Reserved may be larger: the budget takes more
-// addresses where they are plentiful.
-func (l layout) memoryText() string {
-	when := "from Open on"
-	if pages := l.plan.Pages; !pages.Prefault.asks() && !pages.Lock.asks() {
-		when = "when touched"
-	}
-	return fmt.Sprintf("  cost: %s\n    with tables of %s; resident %s\n", l.cost(), SizeText(l.bottom), when)
-}
-
-// partText returns the name of the i-th part, and a description.
-func (p Plan) partText(i int, kind uint64, rest bool) (name, text string) {
+// partText returns the name of the i-th part, and its description in pieces.
+func (p Plan) partText(i int, kind uint64, rest bool) (name string, texts []string) {
 	switch kind {
 	case arena_c.KindFrame:
-		return "frame", planEach(p.Frame.Buffers, "buffer", p.Frame.Size)
+		return "frame", []string{planEach(p.Frame.Buffers, "buffer", p.Frame.Size)}
 	case arena_c.KindScratch:
-		return "scratch", plural(p.Scratch.Workers, "worker") + " x " + planEach(p.Scratch.Each, "arena", p.Scratch.Size)
+		return "scratch", []string{plural(p.Scratch.Workers, "worker") + " x " + planEach(p.Scratch.Each, "arena", p.Scratch.Size)}
 	}
 	r := p.Regions[i]
-	text = fmt.Sprintf("regions[%d]", i)
+	texts = []string{fmt.Sprintf("regions[%d]", i)}
 	if rest {
-		text += "  the rest"
+		texts = append(texts, "the rest")
 	}
 	if r.Slots != 0 {
-		text += "  " + planEach(r.Slots, "slot", r.Size)
+		texts = append(texts, planEach(r.Slots, "slot", r.Size))
 	}
 	if r.Limits != (Limits{}) {
-		text += "  " + r.Limits.text()
+		texts = append(texts, strings.Join(r.Limits.texts(), ", "))
 	}
 	if r.State {
-		text += "  state"
+		texts = append(texts, "state")
 	}
 	if r.Track {
-		text += "  tracked"
+		texts = append(texts, "tracked")
 	}
 	if r.Trim == TrimEmpty {
-		text += "  trimmed when emptied"
+		texts = append(texts, "trimmed when emptied")
 	}
-	text += r.Warn.text()
+	texts = append(texts, r.Warn.texts()...)
 	if r.Note != "" {
-		text += "  " + jsonfile.Echo(r.Note)
+		texts = append(texts, jsonfile.Echo(r.Note))
 	}
-	return r.Name, text
+	return r.Name, texts
 }
 
-func (c CHeapPlan) text() (text string) {
+func (c CHeapPlan) texts() (texts []string) {
 	if c.Reserve != 0 {
-		text += "  reserve " + SizeText(c.Reserve)
+		texts = append(texts, "reserve "+SizeText(c.Reserve))
 	}
 	if c.Runtime != 0 {
-		text += "  for Go's runtime " + SizeText(c.Runtime)
+		texts = append(texts, "for Go's runtime "+SizeText(c.Runtime))
 	}
 	if c.Trim != 0 {
-		text += "  trimmed after " + c.Trim.String()
+		texts = append(texts, "trimmed after "+c.Trim.String())
 	}
-	return text + c.Warn.text()
+	return append(texts, c.Warn.texts()...)
 }
 
-func (w Percent) text() string {
+func (w Percent) texts() []string {
 	if w == 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("  warns at %d%%", w)
+	return []string{fmt.Sprintf("warns at %d%%", w)}
 }
 
-func (l Limits) text() string {
-	var words []string
+func (l Limits) texts() (texts []string) {
 	for _, limit := range []keyed[int]{{"scope", l.Scopes}, {"pool", l.Pools}, {"owned value", l.Owned}, {"label", l.Labels}} {
 		if limit.value != 0 {
-			words = append(words, plural(limit.value, limit.key))
+			texts = append(texts, plural(limit.value, limit.key))
 		}
 	}
-	return strings.Join(words, ", ")
+	return texts
 }
 
-func (p Pages) text(base uint64) string {
-	var words []string
+func (p Pages) texts(base uint64) (texts []string) {
 	for _, page := range p.byKey() {
-		words = append(words, page.key+" "+string(*page.value))
+		texts = append(texts, page.key+" "+string(*page.value))
 	}
-	line := strings.Join(words, ", ")
 	if base != 0 {
-		line += " at " + addressText(base)
+		texts[len(texts)-1] += " at " + addressText(base)
 	}
-	return line
+	return texts
+}
+
+// when returns the time at which pages become resident.
+func (p Pages) when() string {
+	if p.Prefault.asks() || p.Lock.asks() {
+		return "from Open on"
+	}
+	return "when touched"
 }
 
 type planDrawing struct {
@@ -149,20 +151,26 @@ type planDrawing struct {
 	lines []planLine
 }
 
-type planLine struct{ name, size, text string }
-
-func (d *planDrawing) add(name string, size uint64, text string) {
-	d.lines = append(d.lines, planLine{name, SizeText(size), text})
+type planLine struct {
+	name, size string
+	begin, end uint64 // the place in the whole; no bar if they are equal
+	texts      []string
 }
 
-// mapped adds a line with a bar from begin to end of the whole, at least one character wide.
-func (d *planDrawing) mapped(name string, size, begin, end uint64, text string) {
-	const width = 32
-	cells := func(offset uint64) int { return int((offset*width + d.total/2) / d.total) }
-	from := min(cells(begin), width-1)
-	to := max(cells(end), from+1)
-	bar := strings.Repeat(".", from) + strings.Repeat("#", to-from) + strings.Repeat(".", width-to)
-	d.add(name, size, "["+bar+"]  "+text)
+// planWidth is the most columns of a line, but for a note or a warning, and planBar the most cells
+// of a bar.
+const (
+	planWidth = 80
+	planBar   = 20
+)
+
+func (d *planDrawing) add(name string, size uint64, texts ...string) {
+	d.mapped(name, size, 0, 0, texts...)
+}
+
+// mapped adds a line with a bar from begin to end of the whole.
+func (d *planDrawing) mapped(name string, size, begin, end uint64, texts ...string) {
+	d.lines = append(d.lines, planLine{name, SizeText(size), begin, end, texts})
 }
 
 func (d *planDrawing) text() string {
@@ -172,9 +180,39 @@ func (d *planDrawing) text() string {
 	}
 	var out strings.Builder
 	for _, line := range d.lines {
-		fmt.Fprintf(&out, "  %-*s  %*s  %s\n", names, line.name, sizes, line.size, line.text)
+		head := fmt.Sprintf("  %-*s  %*s  ", names, line.name, sizes, line.size)
+		if line.begin != line.end {
+			head += d.bar(line, min(planBar, planWidth-len(head)-2)) + "  "
+		}
+		planItems(&out, head, "  ", line.texts)
 	}
 	return out.String()
+}
+
+// bar returns a bar of a line's place in the whole, at least one character wide.
+func (d *planDrawing) bar(line planLine, width int) string {
+	cells := func(offset uint64) int { return int((offset*uint64(width) + d.total/2) / d.total) }
+	from := min(cells(line.begin), width-1)
+	to := max(cells(line.end), from+1)
+	return "[" + strings.Repeat(".", from) + strings.Repeat("#", to-from) + strings.Repeat(".", width-to) + "]"
+}
+
+// planItems writes items after head, with ", " or two spaces between them. An item that doesn't fit
+// into planWidth begins a line of its own.
+func planItems(out *strings.Builder, head, separator string, items []string) {
+	line, gap := head, ""
+	for i, item := range items {
+		if i < len(items)-1 {
+			item += strings.TrimSpace(separator)
+		}
+		if utf8.RuneCountInString(line+gap+item) > planWidth {
+			fmt.Fprintln(out, strings.TrimRight(line, " "))
+			line, gap = "    ", ""
+		}
+		line += gap + item
+		gap = strings.TrimPrefix(separator, ",")
+	}
+	fmt.Fprintln(out, strings.TrimRight(line, " "))
 }
 
 // planEach returns a count and a size: "2 buffers of 64KiB".

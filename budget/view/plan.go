@@ -2,23 +2,24 @@ package view
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Plan draws the plan as a memory map, to scale: regions from bottom to top, then the frame's
-// buffers and the scratch arenas. Guards, and bytes that only round an arena up to 64 KiB, are
-// pale. Below the map each part has a line with its sizes. The plan has no sizes for the tables, so
-// they aren't shown. For a wrong plan Plan returns the error of its Check, and writes nothing.
+// Plan draws the plan as a memory map, to scale: the tables, regions from bottom to top, then the
+// frame's buffers and the scratch arenas. Guards, and bytes that only round an arena up to 64 KiB,
+// are pale. Below the map each part has a line with its sizes. The whole is the addresses of the
+// plan's Cost. For a wrong plan Plan returns the error of its Cost, and writes nothing.
 func Plan(w io.Writer, p budget.Plan) error {
-	if err := p.Check(); err != nil && !errors.Is(err, budget.ErrWarning) {
+	cost, err := p.Cost()
+	if err != nil {
 		return err
 	}
-	return layOut(p).draw(w)
+	return layOut(p, cost).draw(w)
 }
 
 // edge is the alignment of arenas in bytes; the others are positions in the picture.
@@ -43,15 +44,16 @@ type part struct {
 
 func (p part) end() uint64 { return p.offset + p.each*p.count }
 
-// memoryMap is a plan as Open lays it out, without the tables.
+// memoryMap is a plan as Open lays it out.
 type memoryMap struct {
 	plan  budget.Plan
 	parts []part
 	total uint64
 }
 
-// layOut lays out a checked plan, so sums and products are far from 64 bits.
-func layOut(p budget.Plan) memoryMap {
+// layOut lays out a plan that has a cost, so sums and products are far from 64 bits. The first part
+// is the tables, with their guard.
+func layOut(p budget.Plan, cost budget.Cost) memoryMap {
 	m := memoryMap{plan: p}
 	rest := -1
 	for i, r := range p.Regions {
@@ -78,6 +80,12 @@ func layOut(p budget.Plan) memoryMap {
 	} else if free != 0 {
 		m.parts = append(m.parts, part{class: "free", name: "unplanned", size: free, count: 1})
 	}
+	m.lay()
+	tables := part{class: "other", name: "tables", size: cost.Addresses - m.total, count: 1}
+	if m.guarded() {
+		tables.size -= edge
+	}
+	m.parts = slices.Insert(m.parts, 0, tables)
 	m.lay()
 	return m
 }

@@ -71,14 +71,7 @@ type planSide struct {
 }
 
 func sideOf(p budget.Plan, cost budget.Cost) planSide {
-	m := layOut(p)
-	tables := cost.Addresses - m.total
-	s := planSide{base: p.Base, cost: cost, settings: map[string]string{}, y: map[string][2]px{},
-		parts: []part{{class: "other", name: "tables", size: tables, each: tables, count: 1}}}
-	for _, part := range m.parts {
-		part.offset += tables
-		s.parts = append(s.parts, part)
-	}
+	s := planSide{parts: layOut(p, cost).parts, base: p.Base, cost: cost, settings: map[string]string{}, y: map[string][2]px{}}
 	var object map[string]any
 	if text, err := p.MarshalJSON(); err == nil && json.Unmarshal(text, &object) == nil {
 		flatten(s.settings, "", object)
