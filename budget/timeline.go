@@ -41,6 +41,7 @@ type ArenaLine struct {
 	Size  uint64   `json:"size"`            // at Read: Reconfigure may have changed it
 	Most  []uint64 `json:"most"`            // highest use in the ticks of each sample
 	Marks []Mark   `json:"marks,omitempty"` // events of each sample; nil: none at all
+	Note  string   `json:"note,omitempty"`  // the region's, in the plan
 }
 
 // Mark is the sum of an arena's events in the ticks of a sample.
@@ -147,8 +148,12 @@ func (t *Timeline) copyCells() cells {
 }
 
 func (b *Budget) arenaLines() (list []ArenaLine) {
+	notes := map[string]string{}
+	for _, r := range b.plan.Regions {
+		notes[r.Name] = r.Note
+	}
 	for _, st := range b.stacks {
-		list = append(list, ArenaLine{Name: arenaName(st), Part: st.Part, Kind: st.Kind})
+		list = append(list, ArenaLine{Name: arenaName(st), Part: st.Part, Kind: st.Kind, Note: notes[st.Part]})
 	}
 	if b.cHeap {
 		list = append(list, ArenaLine{Name: cHeapKey, Part: cHeapKey, Kind: cHeapKey})

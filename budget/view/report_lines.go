@@ -114,12 +114,18 @@ type reportPart struct {
 	budget.Part
 	class     string
 	now, size uint64 // of all its arenas
+	note      string // of the region, in the plan
 	expected  []budget.Expected
 }
 
 func reportParts(r budget.Report) (parts []reportPart) {
 	for _, p := range r.Parts() {
-		of := reportPart{p, classOf(p.Kind), p.Value("used"), p.Value("size"), nil}
+		of := reportPart{p, classOf(p.Kind), p.Value("used"), p.Value("size"), "", nil}
+		for _, region := range r.Plan.Regions {
+			if region.Name == p.Name {
+				of.note = region.Note
+			}
+		}
 		for _, e := range r.Plan.Expected {
 			if e.Part == p.Name {
 				of.expected = append(of.expected, e)
@@ -175,7 +181,7 @@ func (p *reportPart) lines() []reportLine {
 	} else {
 		own.stack = coloured(scopes)
 	}
-	return slices.Concat([]reportLine{own}, p.fullest(), p.fulls(), p.warnings(), p.above(), labels, scopes, p.pools(), p.caches(), p.others())
+	return slices.Concat([]reportLine{own}, p.noted(), p.fullest(), p.fulls(), p.warnings(), p.above(), labels, scopes, p.pools(), p.caches(), p.others())
 }
 
 // holder is a label, a scope, a proxy or a line of code that holds bytes.
@@ -311,6 +317,14 @@ func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 	line := reportLine{kind: nameLine, class: "other", name: "no label", of: p.size, detail: "no label: " + exact(rest) + " bytes now"}
 	line.inUse(rest, len(p.Arenas) == 1)
 	return []reportLine{line}
+}
+
+// noted returns a line with the region's note, which may say what its size is for.
+func (p *reportPart) noted() []reportLine {
+	if p.note == "" {
+		return nil
+	}
+	return []reportLine{{kind: noteLine, class: p.class, name: "note: " + p.note}}
 }
 
 func (p *reportPart) fullest() []reportLine {

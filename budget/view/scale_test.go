@@ -250,3 +250,15 @@ func TestReportOfExpectations(t *testing.T) {
 	assert.Contains(t, page.String(), "label decals: 256KiB at most, and 200KiB expected, ±20%")
 	assert.Contains(t, page.String(), "8,388,608 at most, 9,216,000 expected")
 }
+
+// TestReportOfNotes: the text, the picture and the page have the note of a region, because its size
+// may be for another run than the reported one.
+func TestReportOfNotes(t *testing.T) {
+	r := budget.Report{Name: "pond", Size: 1 << 20, Arenas: []budget.ArenaReport{{Name: "systems", Part: "systems", Kind: "region", Size: 1 << 20, Peak: 1}},
+		Plan: budget.Plan{Regions: []budget.RegionPlan{{Name: "level", Note: "of another part"}, {Name: "systems", Note: `from "long"`}}}}
+	for _, draw := range []func(io.Writer, budget.Report) error{view.ReportText, view.Report, view.ReportHTML} {
+		text := unescaped(drawn(t, func(w io.Writer) error { return draw(w, r) }))
+		assert.Contains(t, text, `note: from "long"`)
+		assert.NotContains(t, text, "of another part")
+	}
+}

@@ -28,7 +28,7 @@ const (
 // region, the frame's buffers and the scratch arenas share a band, which shows the fullest in each
 // sample. Marks below a band are loads and rewinds, a triangle on it is a warning, and a red cross
 // is a full. An expectation ([budget.Expected]) is a dashed line in a hatched band, as wide as its
-// tolerance. A picture has at most one column for each pixel, which shows the most of its samples,
+// tolerance. The note of a region stands above its band. A picture has at most one column for each pixel, which shows the most of its samples,
 // and at most 24 bands; its last line counts the other parts. Timeline draws any data, so its only
 // error is w's.
 func Timeline(w io.Writer, data budget.TimelineData) error {
@@ -68,6 +68,9 @@ func (d *timelineDrawing) description() string {
 		}
 		if b.expected != nil {
 			text += ", expected " + b.expectation()
+		}
+		if b.note != "" {
+			text += ", noted " + clip(b.note, noteLetters)
 		}
 		parts = append(parts, text)
 	}
@@ -224,10 +227,13 @@ func (d *timelineDrawing) mark(class string, run [2]int, y px) {
 	d.rect(class, min(from, timeRight-wide), y, wide, markHeight)
 }
 
-// peak writes the highest peak above its sample.
+// peak writes the highest peak above its sample, and the note in the rest of the line.
 func (d *timelineDrawing) peak(b *band, y px) {
+	const gap = 160
 	if b.peak == 0 {
-		d.text("small", timeLeft, y+peakLine, "never used")
+		text := "never used"
+		d.text("small", timeLeft, y+peakLine, text)
+		d.noteRight(b, y, timeLeft+small*px(len(text))+gap)
 		return
 	}
 	x := min((d.begin(b.peakAt)+d.begin(b.peakAt+1))/2, timeRight-50)
@@ -236,10 +242,23 @@ func (d *timelineDrawing) peak(b *band, y px) {
 	if b.count > 1 {
 		text = b.fullest + ": " + text
 	}
-	if text = clip(text, 50); x < (timeLeft+timeRight)/2 {
+	text = clip(text, 50)
+	wide := small * px(letters(text))
+	if x < (timeLeft+timeRight)/2 {
 		d.text("small", x+80, y+peakLine, text)
-	} else {
-		d.text("small size", x-80, y+peakLine, text)
+		d.noteRight(b, y, x+80+wide+gap)
+		return
+	}
+	d.text("small size", x-80, y+peakLine, text)
+	if note := fitting(b.note, x-80-wide-gap-timeLeft); note != "" {
+		d.text("small", timeLeft, y+peakLine, note)
+	}
+}
+
+// noteRight writes the note of a band at the end of the peak's line, right of from.
+func (d *timelineDrawing) noteRight(b *band, y, from px) {
+	if note := fitting(b.note, timeRight-from); note != "" {
+		d.text("small size", timeRight, y+peakLine, note)
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // band is a part of a plan over time: a region, or the fullest of several arenas in each sample.
 type band struct {
 	class, name string
-	count       int // of arenas
+	note        string // of the region, in the plan
+	count       int    // of arenas
 	size        uint64
 	most        []uint64
 	marks       []budget.Mark
@@ -74,7 +75,7 @@ func (t *timeline) part(line *budget.ArenaLine) {
 	if t.parts++; t.parts > bandsMost {
 		return
 	}
-	t.bands = append(t.bands, &band{class: classOf(line.Kind), name: line.Part, most: make([]uint64, t.samples),
+	t.bands = append(t.bands, &band{class: classOf(line.Kind), name: line.Part, note: line.Note, most: make([]uint64, t.samples),
 		marks: make([]budget.Mark, t.samples)})
 }
 

@@ -78,6 +78,20 @@ func played(samples int) budget.TimelineData {
 	return d
 }
 
+// TestTimelineOfNotes: a region's note stands in the line of its peak, which it doesn't cover
+// wherever the peak is, and in the description. The part's size may be for another run.
+func TestTimelineOfNotes(t *testing.T) {
+	note := `1600464 bytes in report 2, "one map, 400000 ticks"`
+	for _, used := range [][]uint64{{0, 0, 0, 0, 0, 0}, {9, 1, 1, 1, 1, 1}, {1, 1, 9, 1, 1, 1}, {1, 1, 1, 9, 1, 1}, {1, 1, 1, 1, 1, 9}} {
+		d := budget.TimelineData{Budget: "pond", Step: 1, Ticks: 6,
+			Arenas: []budget.ArenaLine{{Name: "systems", Part: "systems", Kind: "region", Size: 1 << 20, Most: used, Note: note}}}
+		picture := drawn(t, func(w io.Writer) error { return view.Timeline(w, d) })
+		checkPicture(t, picture)
+		assert.Contains(t, unescaped(picture), ">1600464 bytes in report 2, ")
+		assert.Contains(t, unescaped(picture), "noted "+note)
+	}
+}
+
 func TestTimelineGolden(t *testing.T) {
 	d := played(512)
 	picture := drawn(t, func(w io.Writer) error { return view.Timeline(w, d) })

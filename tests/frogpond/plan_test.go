@@ -30,7 +30,7 @@ func readReport(t *testing.T, name string) (r budget.Report) {
 func TestPlanIsRecordedPeaks(t *testing.T) {
 	freedoom, long := readReport(t, "testdata/recorded/freedoom.json"),
 		readReport(t, "testdata/recorded/long.json")
-	freedoom.Name, long.Name = "freedoom", "long"
+	freedoom.Name, long.Name = "all maps, 3500 ticks", "one map, 400000 ticks"
 	plan, err := budget.Suggest(freedoom, long)
 	require.NoError(t, err)
 	plan = plan.Headroom(10)

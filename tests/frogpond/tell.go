@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -151,10 +152,10 @@ func differ(desyncs int) string {
 	return fmt.Sprintf("%d states differ", desyncs)
 }
 
-// slack prints each part of the plan with a bar of its peak use.
+// slack prints each part of the plan with a bar of its peak use in this run.
 func (r *Result) slack(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "part\tplanned\tneeded\tslack\t")
+	fmt.Fprintln(t, "part\tplanned\tthis run\tfree\t")
 	line := func(name string, planned, needed uint64) {
 		const width = 32
 		filled := min(width, int((needed*width+planned-1)/planned))
@@ -179,6 +180,27 @@ func (r *Result) slack(out io.Writer) {
 	if r.ResidentMax != nil {
 		fmt.Fprintf(out, "The whole process had at most %s resident, in a %s build.\n",
 			budget.SizeText(*r.ResidentMax), r.Build)
+	}
+	r.sizedFor(out)
+}
+
+// sizedFor prints the notes of the plan's regions. Those of the program's own plan name the run
+// that each size is from.
+func (r *Result) sizedFor(out io.Writer) {
+	var notes bytes.Buffer
+	t := tabwriter.NewWriter(&notes, 0, 0, 2, ' ', 0)
+	for _, region := range r.Report.Plan.Regions {
+		if region.Note != "" {
+			fmt.Fprintf(t, "  %s\t%s\n", region.Name, region.Note)
+		}
+	}
+	t.Flush()
+	head := "The notes of the plan:"
+	if r.options.plan == "" {
+		head = "The plan is the highest use in these recorded runs, and a tenth more:"
+	}
+	if notes.Len() != 0 {
+		fmt.Fprintf(out, "%s\n%s", head, notes.Bytes())
 	}
 }
 

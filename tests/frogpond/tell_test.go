@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
-// A run reports the maps played, the plan and its address, and the slack of each part; hashes only
-// with -v.
+// A run reports the maps played, the plan and its address, the use of each part, and the runs that
+// the plan is from; hashes only with -v.
 func TestTell(t *testing.T) {
 	args := []string{"-wad", doom.Builtin, "-maps", "MAP01", "-ticks", "35"}
 	var short, long bytes.Buffer
@@ -29,6 +29,10 @@ func TestTell(t *testing.T) {
 		`\nEverything fitted\.\nNothing leaked, and each walk of the budget accounted for every byte\.\n`,
 		`\n +level +1693KiB +[\d.]+KiB +\d+ % +\[#+\.+\]\n +frame, each of 2 +37KiB .*` +
 			`\n +scratch, each of 8 .*\n +tables, edges +\d+KiB`,
+		`\n +part +planned +this run +free *\n`,
+		`\nThe plan is the highest use in these recorded runs, and a tenth more:\n` +
+			`  init     \d+ bytes in report 1, "all maps, 3500 ticks"\n` +
+			`  systems  \d+ bytes in report 2, "one map, 400000 ticks"\n`,
 		"\n-v lists each map, with the hash of its last state; .*\n" +
 			"frogpond serve lets others play it over the network, and frogpond bots sends players\\.\n\\z",
 	} {
