@@ -41,7 +41,7 @@ func (e Expected) Band(size uint64) (least, most uint64) {
 // Moment is a sample of a part, with the expectation for it.
 type Moment struct {
 	At       string // "boot", "load" or "play"
-	Used     uint64 // the most of the part's fullest arena
+	Used     uint64 // peak bytes of the part's fullest arena in the sample
 	Expected uint64 // 0: nothing
 }
 

@@ -9,8 +9,8 @@
 //
 // ReportText, TimelineText and InsideText write the same as text of 80 columns;
 // [budget.Plan.String] returns a plan as text. Report.String of package budget is for a log: slots
-// share a line only if their figures are equal, and ReportText sums them all up. ReportHTML writes
-// tables for a page; package live serves one.
+// share a line only if their metrics are equal. ReportText has a line for all of them. ReportHTML
+// writes tables for a page; package live serves one.
 //
 // A picture of two plans doesn't depend on colours: parts that were added, are gone, have grown,
 // have shrunk or have moved also have a sign and a stroke each.

@@ -190,7 +190,7 @@ func (m memoryMap) arrows(p *picture) {
 			top = part.end()
 		}
 	}
-	p.path("line", "M%s %s H%s", margin, y, m.x(top)-70)
+	p.path("line", "M%s %s H%s", m.x(m.parts[0].end()), y, m.x(top)-70)
 	p.path("point", "M%s %s l-8 -4 v8 z", m.x(top)-10, y)
 	p.text("small", margin, y+180, "bottom to top: rewinding a region also rewinds all regions right of it")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // ReportHTML writes the contents of [Report] as the body of an HTML page: an article for each part,
-// with tables of its figures, labels and scopes, and notes below. Slots, buffers and scratch arenas
+// with tables of its metrics, labels and scopes, and notes below. Slots, buffers and scratch arenas
 // have a table of the highest peaks; checked builds have a table of the lines of code that made the
 // live objects. Each size is a data element whose value is the bytes. Names are escaped. The page
 // around it has the style; package live has one.
@@ -57,7 +57,7 @@ func (h *htmlReport) article(lines []reportLine) {
 	h.WriteString("</article>\n")
 }
 
-// notes are the classes of lines without figures.
+// notes are the classes of lines without metrics.
 var notes = map[lineKind]string{noteLine: "note", badLine: "bad"}
 
 // table writes a row for each line, or nothing without lines.

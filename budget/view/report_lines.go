@@ -14,8 +14,8 @@ type amount struct {
 	value uint64 // exact; of each arena if there are several
 }
 
-// cells are the figures of a line. If the line has several arenas, cellNow and cellMost are those of
-// the fullest, so a reader can compare them, and the bar shows cellSum.
+// cells are the figures of a line. If it has several arenas, cellNow and cellMost are those of the
+// fullest, so a reader can compare them, and the bar shows cellSum.
 type cells [4]amount
 
 const (
@@ -319,7 +319,7 @@ func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 	return []reportLine{line}
 }
 
-// noted returns a line with the region's note, which may say what its size is for.
+// noted returns a line with the region's note, which may name the run that its size is from.
 func (p *reportPart) noted() []reportLine {
 	if p.note == "" {
 		return nil

@@ -28,9 +28,9 @@ const (
 // region, the frame's buffers and the scratch arenas share a band, which shows the fullest in each
 // sample. Marks below a band are loads and rewinds, a triangle on it is a warning, and a red cross
 // is a full. An expectation ([budget.Expected]) is a dashed line in a hatched band, as wide as its
-// tolerance. The note of a region stands above its band. A picture has at most one column for each pixel, which shows the most of its samples,
-// and at most 24 bands; its last line counts the other parts. Timeline draws any data, so its only
-// error is w's.
+// tolerance. The note of a region stands above its band. A picture has at most one column for each
+// pixel, which shows the most of its samples, and at most 24 bands; its last line counts the other
+// parts. Timeline draws any data, so its only error is w's.
 func Timeline(w io.Writer, data budget.TimelineData) error {
 	d := timelineDrawing{timeline: timelineOf(data, columns)}
 	d.bottom = timeTop + bandPitch*px(len(d.bands))

@@ -45,7 +45,7 @@ type Page struct {
 const timelinePace = 2 * time.Second // Timeline.Read copies all samples
 
 // New returns a page of a budget. The page also works after the budget's Close, with the last
-// figures.
+// metrics.
 func New(b *budget.Budget, o Options) *Page {
 	o.Every = cmp.Or(o.Every, feedPace)
 	if o.Report == nil {

@@ -54,7 +54,7 @@
     state.classList.toggle("live", live);
   }
 
-  // Figures come as events. If the server refuses these, the page polls.
+  // Metrics come as events. If the server refuses these, the page polls.
   let events = null;
   let again = 0;
 
@@ -77,7 +77,7 @@
     again = mine;
     try {
       const answer = await fetch("./");
-      if (again === mine && answer.ok && show(await answer.text())) say("newer figures every 5 seconds", true);
+      if (again === mine && answer.ok && show(await answer.text())) say("newer metrics every 5 seconds", true);
     } catch {
       say("the server doesn't answer: trying again", false);
     }
