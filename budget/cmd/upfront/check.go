@@ -28,31 +28,30 @@ func newCheckCommand(t *tool) *cobra.Command {
 	g, against := gate{share: 3 * onePercent}, ""
 	c := &cobra.Command{
 		Use:   "check REPORT... --against BASE",
-		Short: "compares reports with a base or a plan, and fails if memory use grew too much",
-		Long: `Compares each REPORT with a BASE, a kept report of the same plan and run. It lists the
-changes by region, label and scope, and fails if a figure grew by more than allowed.
+		Short: "compares reports with a base or a plan, and fails on growth",
+		Long: `Compares each REPORT with a BASE, a kept report of the same plan and run. It
+lists the changes by region, label and scope, and fails if a metric grew by more
+than allowed.
 
-Sizes and peaks (with the plan's go_heap.limit) may grow by --max-growth of their old
-value, or by --min-growth bytes if that is more. A new label or scope may take
---max-growth of its region's peak, and a region that the base didn't use, --max-growth of
-its size. Fulls, leaks and errors may not grow at all. Figures that shrank are shown and
-pass; so do labels and scopes that are gone. No other figure is judged: neither current
-use, nor counts of open scopes, nor figures that depend on the machine. report diff shows
-more.
+Sizes and peaks (with the plan's go_heap.limit) may grow by --max-growth of
+their old value, or by --min-growth bytes if that is more. A new label or scope
+may take --max-growth of its region's peak, and a region that the base didn't
+use, --max-growth of its size. Fulls, leaks and errors may not grow at all.
+Metrics that shrank are shown and pass; so do labels and scopes that are gone.
+No other metric is judged: neither current use, nor counts of open scopes, nor
+metrics that depend on the machine. report diff shows more.
 
-A report with other regions than the base has another plan: that is trouble. In that
-case, or if the growth is intended, keep the new report as the base.
+A report with other regions than the base has another plan: that is trouble. In
+that case, or if the growth is intended, keep the new report as the base.
 
-With --json, a is the figure of the base, b that of the report.
+With --json, a is the metric of the base, b that of the report.
 
-If BASE is a plan with expected sizes, each REPORT may also be a timeline, as frogpond
--timeline writes it. The highest use at boot, in loads and in play is compared with the
-expected size, and fails if it is above the tolerance; below it is shown and passes. A
-report shows peaks alone, and a timeline no labels.
-
-Exit code: 0 no figure grew too much, 1 one did, 2 trouble.`,
+If BASE is a plan with expected sizes, each REPORT may also be a timeline, as
+frogpond -timeline writes it. The highest use at boot, in loads and in play is
+compared with the expected size, and fails if it is above the tolerance; below
+it is shown and passes. A report shows peaks alone, and a timeline no labels.`,
 		Example: "  upfront check now.json --against base.json --max-growth 3%\n" +
-			"  upfront check http://127.0.0.1:8035/ --against base.json --max-growth 0.5% --min-growth 4096\n" +
+			"  upfront check http://127.0.0.1:8035/ --against base.json --min-growth 4096\n" +
 			"  upfront check timeline.json --against plan.json",
 		Args: takes(1, math.MaxInt),
 		RunE: func(c *cobra.Command, sources []string) error {
@@ -102,18 +101,18 @@ type gateResult struct {
 	MaxGrowth string       `json:"max_growth"`
 	MinGrowth uint64       `json:"min_growth"`
 	Fine      bool         `json:"fine"`
-	TooMuch   int          `json:"too_much"` // the number of figures
+	TooMuch   int          `json:"too_much"` // the number of metrics
 	Reports   []gateReport `json:"reports"`
 	warnings  []string
 }
 
-// gateReport is a report compared with the base: the budget's size, and the changed figures.
+// gateReport is a report compared with the base: the budget's size, and the changed metrics.
 type gateReport struct {
 	Report  string   `json:"report"`
 	Figures []growth `json:"figures"`
 }
 
-// growth is a figure of the base and of a report; it may have shrunk.
+// growth is a metric of the base and of a report; it may have shrunk.
 type growth struct {
 	difference
 	Allowed uint64 `json:"allowed"`
@@ -170,12 +169,12 @@ func (g gate) growths(base figures, from, to budget.Report) (list []growth) {
 	return list
 }
 
-// judgement is a gate's rule for a figure.
+// judgement is a gate's rule for a metric.
 type judgement int
 
 const (
 	notJudged judgement = iota
-	inBytes             // the figure may grow by a share
+	inBytes             // the metric may grow by a share
 	atAll               // one more is too much
 )
 
@@ -189,7 +188,7 @@ func judged(f budget.Figure) judgement {
 	return notJudged
 }
 
-// before returns the base of a figure's relative growth: its old value. If that is 0, the base is
+// before returns the base of a metric's relative growth: its old value. If that is 0, the base is
 // the region's peak (for a label or scope) or else its size.
 func (f figures) before(d difference) uint64 {
 	was, region := d.A, whose{Region: d.Region}
@@ -266,19 +265,27 @@ func (t *tool) gated(w io.Writer, result gateResult) error {
 	}
 	allows := fmt.Sprintf("%s (--max-growth), or %d bytes (--min-growth) if that is more", result.MaxGrowth, result.MinGrowth)
 	if result.Fine {
-		_, err := fmt.Fprintf(w, "%s: no figure grew by more than %s\n", t.paint(green, "fine"), allows)
+		return t.says(w, green, "fine", ": no metric grew by more than "+allows)
+	}
+	if err := t.says(w, red, metricsGrew(result.TooMuch), " by more than allowed: "+allows+"."); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s by more than allowed: %s.\nIf that is intended, record %s again.\n",
-		t.paint(red, figuresGrew(result.TooMuch)), allows, result.Against)
+	_, err := fmt.Fprintf(w, "If that is intended, record %s again.\n", result.Against)
 	return err
 }
 
-func figuresGrew(n int) string {
+// says writes a sentence as lines, with its first words in a colour.
+func (t *tool) says(w io.Writer, c colour, first, rest string) error {
+	text := strings.TrimPrefix(wrap(first+rest, ""), first)
+	_, err := fmt.Fprintln(w, t.paint(c, first)+text)
+	return err
+}
+
+func metricsGrew(n int) string {
 	if n == 1 {
-		return "1 figure grew"
+		return "1 metric grew"
 	}
-	return fmt.Sprint(n, " figures grew")
+	return fmt.Sprint(n, " metrics grew")
 }
 
 // row adds the allowed growth and the verdict to the row of a difference.

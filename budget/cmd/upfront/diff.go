@@ -27,7 +27,7 @@ type difference struct {
 	B      uint64 `json:"b"`
 }
 
-// whose is the owner of a figure: the budget, a region with its slots, or a label or scope in a
+// whose is the owner of a metric: the budget, a region with its slots, or a label or scope in a
 // region.
 type whose struct {
 	Region string `json:"region,omitempty"`
@@ -35,7 +35,7 @@ type whose struct {
 	Name   string `json:"name,omitempty"`
 }
 
-// figures are the figures of a report, in its order: the budget's own, then each part's, followed
+// figures are the metrics of a report, in its order: the budget's own, then each part's, followed
 // by those of the part's labels and scopes.
 type figures struct {
 	order  []figure
@@ -47,14 +47,14 @@ type figure struct {
 	name string
 }
 
-// troubles are faults that the budget itself counts.
+// troubles are errors that the budget itself counts.
 var troubles = [...]string{"errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch", "leaks.blocks"}
 
-// ofParts are the figures of a part. Labels and scopes in a part have some of them; the budget has
+// ofParts are the metrics of a part. Labels and scopes in a part have some of them; the budget has
 // a size too.
 var ofParts = budget.Figures()
 
-// known has the unit and kind of each figure by its name.
+// known has the unit and kind of each metric by its name.
 var known = func() map[string]budget.Figure {
 	all := map[string]budget.Figure{"go_heap.limit": {Unit: budget.Bytes, Kind: budget.Planned}}
 	for _, name := range troubles {
@@ -104,13 +104,13 @@ func (f *figures) add(w whose, name string, value uint64) {
 }
 
 // alone reports whether a part has at most one arena, so that the part's sums equal the arena's own
-// figures.
+// metrics.
 func (f *figures) alone(region string) bool {
 	return f.values[figure{whose{Region: region}, "arenas"}] <= 1
 }
 
 // differences returns the differences of two reports: the budget's own, then each region's,
-// followed by those of its labels and scopes. The largest change in bytes comes first. A figure
+// followed by those of its labels and scopes. The largest change in bytes comes first. A metric
 // that one report didn't count is left out. For a region of one arena in both reports, size and use
 // are listed once.
 func differences(a, b budget.Report) (list []difference) {
@@ -149,7 +149,7 @@ func counts(r budget.Report) bool {
 	return !slices.ContainsFunc(r.Arenas, func(a budget.ArenaReport) bool { return !a.Counted })
 }
 
-// weight returns the bytes by which a figure changed. It returns 0 for a planned figure, and for
+// weight returns the bytes by which a metric changed. It returns 0 for a planned metric, and for
 // one that isn't in bytes.
 func (d difference) weight() uint64 {
 	if f := known[d.Figure]; f.Unit != budget.Bytes || f.Kind == budget.Planned {
@@ -158,7 +158,7 @@ func (d difference) weight() uint64 {
 	return max(d.A, d.B) - min(d.A, d.B)
 }
 
-// before compares the owners of figures for their order, as cmp.Compare does.
+// before compares the owners of metrics for their order, as cmp.Compare does.
 func before(a, b whose, weights map[whose]uint64) int {
 	if a == b {
 		return 0

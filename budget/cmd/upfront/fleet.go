@@ -22,19 +22,18 @@ func planFleetCommand(t *tool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet FILE",
 		Short: "writes an Agones Fleet and a Deployment for servers with a plan",
-		Long: `Writes two manifests for Kubernetes: a Fleet for Agones, and a plain Deployment. A server's
-memory limit is a sum: the plan's resident memory at most, the Go runtime's share
-(go_heap), and a reserve for the rest of the process: code, thread stacks, C's malloc, the
-kernel's tables and buffers. On nodes with pages of 64 KiB (--pages) more of the plan is
-resident. Requests equal limits, for memory and CPU. The slots of a region are a counter
-of rooms. The program must open the plan in FILE unchanged; Open sets the Go runtime's
-limit. In the Fleet it calls the SDK of Agones; in the Deployment it answers probes.
-Both wait for the program's start: 5 seconds, and one for each 256 MiB that Open makes
-present.
-
-` + exitCodes,
+		Long: `Writes two manifests for Kubernetes: a Fleet for Agones, and a plain Deployment.
+A server's memory limit is a sum: the plan's resident memory at most, the Go
+runtime's share (go_heap), and a reserve for the rest of the process: code,
+thread stacks, C's malloc, the kernel's tables and buffers. On nodes with pages
+of 64 KiB (--pages) more of the plan is resident. Requests equal limits, for
+memory and CPU. The slots of a region are a counter of rooms. The program must
+open the plan in FILE unchanged; Open sets the Go runtime's limit. In the Fleet
+it calls the SDK of Agones; in the Deployment it answers probes. Both wait for
+the program's start: 5 seconds, and one for each 256 MiB that Open makes
+present.`,
 		Example: `  upfront plan fleet serve.json --replicas 40 --reserve 48MiB --cpu 2 --spare 2
-  upfront plan fleet serve.json --only fleet --image registry.example/frogs:1 | kubectl apply -f -`,
+  upfront plan fleet serve.json --only fleet --name frogs | kubectl apply -f -`,
 		Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			plan, err := readPlan(names[0])
@@ -368,16 +367,19 @@ func (f fleetFlags) server(s sum) (p podTemplate) {
 	return p
 }
 
-const fleetSays = "For Agones: the program must call the SDK's Ready and Health, and set the counter, as package\n" +
-	"budget/with/agones does. The pod is Guaranteed only if Agones' own sidecar has limits: in Helm's\n" +
-	"values agones.image.sdk, set cpuLimit to cpuRequest and memoryLimit to memoryRequest."
+// The lines of comments have two columns more.
+const fleetSays = "For Agones: the program must call the SDK's Ready and Health, and set the\n" +
+	"counter, as package budget/with/agones does. The pod is Guaranteed only if\n" +
+	"Agones' own sidecar has limits: in Helm's values agones.image.sdk, set\n" +
+	"cpuLimit to cpuRequest and memoryLimit to memoryRequest."
 
-const deploymentSays = "The program must answer GET /healthz and GET /readyz at the port of the probes, on all addresses."
+const deploymentSays = "The program must answer GET /healthz and GET /readyz at the port of the\n" +
+	"probes, on all addresses."
 
 func (m manifests) write(w io.Writer) error {
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
-	memory := m.Memory.String()
+	memory := strings.Replace(m.Memory.String(), " + ", "\n+ ", 1)
 	for _, d := range []struct {
 		*manifest
 		says string

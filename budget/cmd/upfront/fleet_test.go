@@ -166,9 +166,9 @@ func TestFleetPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(page), "$ upfront plan fleet tests/frogpond/serve.json --spare 2\n")
+	_, after, found := strings.Cut(string(page), "$ upfront plan fleet tests/frogpond/serve.json --only fleet --spare 2\n")
 	shows, _, ends := strings.Cut(after, "```\n")
-	if _, out, _ := runs("plan", "fleet", servePlan, "--spare", "2"); !found || !ends || shows != out {
+	if _, out, _ := runs("plan", "fleet", servePlan, "--only", "fleet", "--spare", "2"); !found || !ends || shows != out {
 		t.Errorf("the page should show:\n%s", out)
 	}
 }

@@ -27,11 +27,11 @@ import (
 )
 
 func newFlowCommand(t *tool) *cobra.Command {
-	return group("flow", "graphs of level scripts: checked, compiled, drawn, compared, merged and traced",
+	return group("flow", "graphs of level scripts: checked, compiled, drawn, merged, traced",
 		`Graphs of level scripts: JSON that people write, or blobs that games load.
 
-Each FILE may be either. --host names a vocabulary, the events and actions of a game: JSON
-that the game prints (source.WriteVocabulary).`,
+Each FILE may be either. --host names a vocabulary, the events and actions of a
+game: JSON that the game prints (source.WriteVocabulary).`,
 		checkCommand(t), compileCommand(t), stripCommand(t), drawCommand(t), flowDiffCommand(t), flowMergeCommand(t), traceCommand(t), exportCommand(t))
 }
 
@@ -39,11 +39,10 @@ func checkCommand(t *tool) *cobra.Command {
 	var host string
 	c := &cobra.Command{
 		Use:   "check FILE...",
-		Short: "reports every fault of graphs, and their sizes",
-		Long: `Reports every fault of graphs by its line and path, and the sizes of graphs without a
-fault. Without --host it doesn't check them against the game's events and actions.
-
-Exit code: 0 no graph has a fault, 1 one has, 2 trouble: a file can't be read.`,
+		Short: "reports every error in graphs, and their sizes",
+		Long: `Reports every error in graphs by its line and path, and the sizes of graphs
+without an error. Without --host it doesn't check them against the game's events
+and actions.`,
 		Example: "  upfront flow check door.json lift.json --host host.json",
 		Args:    takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -62,7 +61,7 @@ Exit code: 0 no graph has a fault, 1 one has, 2 trouble: a file can't be read.`,
 	return c
 }
 
-// checkedGraphs is the output of flow check; as text, faults are errors.
+// checkedGraphs is the output of flow check. As text, errors in graphs are errors of the command.
 type checkedGraphs struct {
 	Graphs []checkedGraph `json:"graphs"`
 }
@@ -104,11 +103,10 @@ func (c checkedGraphs) print(w io.Writer) error {
 func compileCommand(t *tool) *cobra.Command {
 	var host, out string
 	c := &cobra.Command{
-		Use:   "compile FILE",
+		Use:   "compile FILE --host HOST",
 		Short: "compiles a graph to a blob, FILE.blob, and reports its size",
-		Long: `Compiles a graph to a blob, and reports its size.
-
-` + exitCodes,
+		Long: `Compiles a graph to a blob, and reports its size. --host is required, unless
+FILE is a blob, which has the types of its events and actions.`,
 		Example: "  upfront flow compile door.json --host host.json -o level/door.blob",
 		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -143,12 +141,10 @@ type compiled struct {
 func stripCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "strip IN OUT",
-		Short: "makes a smaller blob, without names and types, that games run alike",
-		Long: `Makes a smaller blob from a blob, without names and types. Games load and run it alike.
-Errors then name nodes by their indexes, as "#3". No other command reads a stripped blob:
-keep the graph, or the original blob.
-
-` + exitCodes,
+		Short: "makes a smaller blob, without names and types, for games",
+		Long: `Makes a smaller blob from a blob, without names and types. Games load and run it
+alike. Errors then name nodes by their indexes, as "#3". No other command reads
+a stripped blob: keep the graph, or the original blob.`,
 		Example: "  upfront flow strip door.blob level/door.blob",
 		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -187,11 +183,9 @@ type smaller struct {
 func drawCommand(t *tool) *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use:   "draw FILE",
-		Short: "draws a graph as SVG, or as DOT for Graphviz if -o ends in .dot",
-		Long: `Draws a graph as SVG, or as DOT for Graphviz if -o ends in .dot.
-
-` + exitCodes,
+		Use:     "draw FILE",
+		Short:   "draws a graph as SVG, or as DOT for Graphviz if -o ends in .dot",
+		Long:    `Draws a graph as SVG, or as DOT for Graphviz if -o ends in .dot.`,
 		Example: "  upfront flow draw door.json -o door.svg\n  upfront flow draw door.json -o door.dot",
 		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -222,11 +216,10 @@ func flowDiffCommand(t *tool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff A B",
 		Short: "lists the changes between two graphs by node, input, link and key",
-		Long: `Lists the changes between two graphs by node, input, link and key: + added, - gone,
-> moved, ~ changed. The order of a node's keys has no meaning. With -o it draws both in
-one layout, as SVG. A blob has no notes, so those of a file aren't compared with it.
-
-` + diffCodes,
+		Long: `Lists the changes between two graphs by node, input, link and key: + added, -
+gone, > moved, ~ changed. The order of a node's keys has no meaning. With -o it
+draws both in one layout, as SVG. A blob has no notes, so those of a file aren't
+compared with it.`,
 		Example: "  upfront flow diff old.json door.json\n  upfront flow diff level.blob door.json -o doors.svg",
 		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -263,10 +256,8 @@ func exportCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export FILE",
 		Short: "writes a blob as JSON that compiles to the same bytes",
-		Long: `Writes a blob as JSON that compiles to the same bytes. The output is one object, with or
-without --json.
-
-` + exitCodes,
+		Long: `Writes a blob as JSON that compiles to the same bytes. The output is one object,
+with or without --json.`,
 		Example: "  upfront flow export door.blob > door.json",
 		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -288,10 +279,8 @@ func traceCommand(t *tool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace FILE",
 		Short: "shows the effect of an event, node by node, without actions",
-		Long: `Shows the effect of an event, node by node, and of the ticks after it. Actions do nothing
-here.
-
-` + exitCodes,
+		Long: `Shows the effect of an event, node by node, and of the ticks after it. Actions
+do nothing here.`,
 		Example: "  upfront flow trace door.json -e line.used -k 12 -v keys=1",
 		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -309,6 +298,9 @@ here.
 			})
 			if b.Len() == 0 {
 				return found{err} // nothing happened, or the graph can't be loaded
+			}
+			if t.json && err != nil {
+				return errors.Join(t.printJSON(text{b.String(), err.Error()}), foundBy(err))
 			}
 			return errors.Join(t.printText(b.String()), foundBy(err))
 		},
@@ -356,7 +348,7 @@ func open(name, host string, guessing bool) (*graph, error) {
 	} else if host == "" && !guessing {
 		return nil, errors.New("--host is missing: a blob needs the types of the game's events and actions")
 	} else {
-		g.source, _ = source.Read(name, data) // Compile reports the faults
+		g.source, _ = source.Read(name, data) // Compile reports the errors
 		g.vocabulary = source.Guess(g.source)
 	}
 	if host != "" {

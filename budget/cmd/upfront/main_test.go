@@ -8,19 +8,36 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/upfront-mem/upfront/scope"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
 
+// runs returns the exit code and output of a command. The code is never 1 for a command that isn't
+// in founds.
 func runs(args ...string) (code int, stdout, stderr string) {
 	var out, said bytes.Buffer
 	code = run(args, &out, &said)
+	if c, _, err := newCommand(newTool(nil, nil)).Find(args); code == codeFound && (err != nil || founds[path(c)] == "") {
+		panic(fmt.Sprintf("%q: exit 1, which its help doesn't claim: %s", args, said.String()))
+	}
 	return code, out.String(), said.String()
+}
+
+// path returns the words of a command after upfront.
+func path(c *cobra.Command) string {
+	return strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "upfront"), " ")
 }
 
 // shown returns a command as typed, its output, and its exit code. Names replace the parts that
@@ -54,41 +71,179 @@ func compare(t *testing.T, name, text string) {
 	}
 }
 
-// every calls fn with each command that isn't a group.
+// every calls fn with each command.
 func every(c *cobra.Command, fn func(*cobra.Command)) {
+	fn(c)
 	for _, sub := range c.Commands() {
-		if sub.HasSubCommands() {
-			every(sub, fn)
-		} else if sub.Name() != "help" && sub.Name() != "completion" {
-			fn(sub)
-		}
+		every(sub, fn)
 	}
 }
 
-// TestHelp compares -h with testdata/help.txt. It also checks that each command has an example that
-// begins with the command's name, and lists exit codes.
+// TestHelp compares -h with testdata/help.txt. It also checks that no line has more than 80
+// columns, that the help of each command lists all those below it, and that each command that isn't
+// a group has an example that begins with the command's name, and its exit codes.
 func TestHelp(t *testing.T) {
-	names := []string{"", "plan", "report", "flow", "save"}
+	var names []string
 	every(newCommand(newTool(nil, nil)), func(c *cobra.Command) {
-		names = append(names, strings.TrimPrefix(c.CommandPath(), "upfront "))
+		names = append(names, path(c))
+		_, help, _ := runs(strings.Fields(path(c) + " -h")...)
+		for line := range strings.Lines(help) {
+			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > 80 {
+				t.Errorf("%s -h: %d columns: %s", c.CommandPath(), utf8.RuneCountInString(line), line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			if !strings.Contains(help, "\n  "+sub.Name()+" ") {
+				t.Errorf("%s -h doesn't list %s", c.CommandPath(), sub.Name())
+			}
+		}
+		if c.HasSubCommands() {
+			return
+		}
 		if !strings.HasPrefix(strings.TrimSpace(c.Example), c.CommandPath()+" ") {
 			t.Errorf("%s: example %q", c.CommandPath(), c.Example)
 		}
-		if !strings.Contains(c.Long, "Exit code: 0 ") {
-			t.Errorf("%s doesn't say its exit codes", c.CommandPath())
+		codes := "Exit code: 0 success, 2 trouble."
+		if one := founds[path(c)]; one != "" {
+			codes = "Exit code: 0 success, 1 " + one + ", 2 trouble."
 		}
-		for line := range strings.Lines(c.Long) {
-			if len(line) > 95 {
-				t.Errorf("%s: too long: %s", c.CommandPath(), line)
-			}
+		if !strings.Contains(strings.ReplaceAll(help, "\n", " "), codes) {
+			t.Errorf("%s doesn't say: %s", c.CommandPath(), codes)
 		}
 	})
+	for name := range founds {
+		if !slices.Contains(names, name) {
+			t.Errorf("founds has %q, which is no command", name)
+		}
+	}
 	sort.Strings(names)
 	var all strings.Builder
 	for _, name := range names {
 		all.WriteString(shown(strings.TrimSpace(name+" -h"), nil))
 	}
 	compare(t, "testdata/help.txt", all.String())
+	if host := "--host is required, unless"; !strings.Contains(all.String(), host) {
+		t.Errorf("flow compile -h doesn't say: %s", host)
+	}
+}
+
+// TestExitCodes checks that each command with the exit code 1 has it, and that README's table has
+// the meaning of each.
+func TestExitCodes(t *testing.T) {
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, size := range map[string]int{"base.json": 1000, "a.json": 2000, "b.json": 3000} {
+		write(name, fmt.Sprintf(`{"name": "a", "regions": [{"name": "level", "size": %d}]}`, size))
+	}
+	writePonds(t, dir, "pond", []string{"a", "b"}, func(i int, p *pond, _ scope.HandlePool[frog], _ []uint16) { p.Tick = uint64(i) })
+	write("report.json", `{"name": "x", "size": 1, "arenas": [{"name": "level", "part": "level", "kind": "region", "size": 9}]}`)
+	write("blob", "BLB1")
+	lines := map[string]string{
+		"check":        "testdata/branch.json --against testdata/main.json",
+		"flow check":   "GRAPHS/bad.json",
+		"flow compile": "GRAPHS/bad.json --host GRAPHS/host.json",
+		"flow diff":    "testdata/versions/base.json testdata/versions/b.json",
+		"flow draw":    "DIR/blob",
+		"flow export":  "DIR/blob",
+		"flow merge":   "testdata/versions/base.json testdata/versions/a.json testdata/versions/b.json",
+		"flow strip":   "DIR/blob DIR/none",
+		"flow trace":   "GRAPHS/bad.json -e line.used",
+		"plan check":   "testdata/faulty.json",
+		"plan diff":    "testdata/versions/old.json testdata/versions/new.json",
+		"plan draw":    "testdata/faulty.json",
+		"plan fleet":   "testdata/fine.json",
+		"plan merge":   "DIR/base.json DIR/a.json DIR/b.json",
+		"profile":      "DIR/report.json",
+		"replay":       "testdata/monday.trace --plan testdata/small.json",
+		"report diff":  "testdata/main.json testdata/branch.json",
+		"save diff":    "DIR/a.save DIR/b.save",
+	}
+	for name, one := range founds {
+		args := strings.Fields(strings.NewReplacer("GRAPHS/", graphs, "DIR", dir).Replace(name + " " + lines[name]))
+		code, out, said := runs(args...)
+		if code != codeFound {
+			t.Errorf("%s: exit %d, %s%s", args, code, out, said)
+		}
+		row := regexp.MustCompile("(?m)^\\| .*`(?:upfront )?" + name + "[ `].*\\| " + regexp.QuoteMeta(one) + " \\|$")
+		if !row.Match(page) {
+			t.Errorf("README's table doesn't have: %s, %s", name, one)
+		}
+		code, out, said = runs(append(args, "--json")...)
+		var object struct{ Error *string }
+		if err := json.Unmarshal([]byte(out), &object); code != codeFound || err != nil {
+			t.Errorf("%s --json: exit %d, %v, %s", args, code, err, out)
+		}
+		if said != "" && object.Error == nil && !strings.Contains(name, "check") {
+			t.Errorf("%s --json: stderr has an error that the object lacks: %s", args, said)
+		}
+	}
+}
+
+// TestVersion checks that the version has the facts that the build recorded, and no others.
+func TestVersion(t *testing.T) {
+	info := debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "(devel)"}}
+	if got := version(&info, true); got != "upfront (devel)\nno revision recorded\ngo1.26" {
+		t.Error(got)
+	}
+	info.Main.Version = "v1.2.3"
+	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}
+	if got := version(&info, true); got != "upfront v1.2.3\nrevision abc, modified\ngo1.26" {
+		t.Error(got)
+	}
+	if got := version(nil, false); !strings.Contains(got, "no version") {
+		t.Error(got)
+	}
+	code, out, said := runs("--version")
+	if code != codeFine || !strings.HasPrefix(out, "upfront ") || !strings.Contains(out, runtime.Version()) || said != "" {
+		t.Errorf("exit %d, %q, %q", code, out, said)
+	}
+}
+
+// TestCompletion checks that each shell's script is written, and completes this tool.
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		code, out, said := runs("completion", shell)
+		if code != codeFine || !strings.Contains(out, "__complete") || said != "" {
+			t.Errorf("%s: exit %d, %.80q, %q", shell, code, out, said)
+		}
+	}
+	if code, out, _ := runs("__complete", "plan", "sug"); code != codeFine || !strings.HasPrefix(out, "suggest\t") {
+		t.Errorf("exit %d, %q", code, out)
+	}
+}
+
+// TestWideTables checks that a table of long names has at most 80 columns.
+func TestWideTables(t *testing.T) {
+	report := func(name string, used uint64) string {
+		long := strings.Repeat("x", 31)
+		text := fmt.Sprintf(`{"name": "x", "size": %d, "arenas": [{"name": "%s", "part": "%s", "kind": "region", "size": %d, "used": %d, "peak": %d,
+			"labels": [{"name": "%s", "bytes": %d, "peak": %d}]}]}`, uint64(1<<31), long, long, uint64(1<<31)-1<<20, used, used, long, used, used)
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	a, b := report("a.json", 1<<29), report("b.json", 1<<30)
+	for _, line := range []string{"report diff A B", "check B --against A", "profile B", "report draw B"} {
+		_, out, said := runs(strings.Fields(strings.NewReplacer("A", a, "B", b).Replace(line))...)
+		if out == "" {
+			t.Errorf("%s: %s", line, said)
+		}
+		for text := range strings.Lines(out) {
+			if text = strings.TrimSuffix(text, "\n"); utf8.RuneCountInString(text) > 80 && !strings.HasPrefix(text, "If that is intended") {
+				t.Errorf("%s: %d columns: %s", line, utf8.RuneCountInString(text), text)
+			}
+		}
+	}
 }
 
 // TestReadme compares the page's examples with the tool's output.
@@ -117,7 +272,7 @@ func TestReadme(t *testing.T) {
 // TestTrouble checks that a faulty command line exits with 2, and that with --json it still prints
 // an object.
 func TestTrouble(t *testing.T) {
-	for _, line := range []string{"plan", "plan chek x", "plan check", "plan draw none.json", "plan suggest none.json", "plan fleet none.json", "report draw none.json",
+	for _, line := range []string{"plan", "plan chek x", "plan check", "help nothing", "help plan nothing", "completion", "completion csh", "plan draw none.json", "plan suggest none.json", "plan fleet none.json", "report draw none.json",
 		"report diff none.json", "replay", "replay none.trace", "check", "check none.json", "check none.json --against none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
 		"plan fleet ../../../tests/frogpond/serve.json --cpu 0", "plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
 		"profile testdata/main.json --top 0", "profile testdata/main.json --top -1"} {

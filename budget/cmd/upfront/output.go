@@ -77,13 +77,33 @@ func (t *tool) warn(lines []string) {
 // printable returns a message without characters that steer a terminal.
 func printable(text string) string { return jsonfile.Printable(text, '\n', '\t') }
 
-// text is a result without figures; as JSON it is one string.
+// text is a result without metrics; as JSON it is one string.
 type text struct {
-	Text string `json:"text"`
+	Text  string `json:"text"`
+	Error string `json:"error,omitempty"` // of a command that has a result too
+}
+
+// columns is the width of all that the tool lays out: help, tables and text.
+const columns = 80
+
+// wrap returns a line as lines of at most columns letters, broken at spaces; those after the first
+// begin with indent.
+func wrap(text, indent string) string {
+	line := []rune(text)
+	if len(line) <= columns {
+		return text
+	}
+	for at := columns; at > len(indent); at-- {
+		if line[at] == ' ' {
+			rest := strings.TrimLeft(string(line[at:]), " ")
+			return strings.TrimRight(string(line[:at]), " ") + "\n" + wrap(indent+rest, indent)
+		}
+	}
+	return text
 }
 
 func (t *tool) printText(says string) error {
-	return t.print(text{says}, func(w io.Writer) error {
+	return t.print(text{Text: says}, func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.TrimSuffix(says, "\n")+"\n")
 		return err
 	})
@@ -171,24 +191,28 @@ func right(text string) cell { return cell{text: text, number: true} }
 
 func echoed(text string) cell { return left(jsonfile.Echo(text)) }
 
-// table writes rows, each column as wide as its widest cell. Package tabwriter would count the
-// bytes of colours.
+// table writes rows, each column as wide as its widest cell. If they are wider than columns, the
+// columns move together, and then the widest texts are cut. Package tabwriter would count the bytes
+// of colours.
 func (t *tool) table(w io.Writer, rows [][]cell) error {
 	var widths []int
+	var texts []bool // columns that may be cut
 	for _, row := range rows {
 		for i, c := range row {
 			if i == len(widths) {
-				widths = append(widths, 0)
+				widths, texts = append(widths, 0), append(texts, true)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+			widths[i], texts[i] = max(widths[i], utf8.RuneCountInString(c.text)), texts[i] && !c.number
 		}
 	}
+	gap := fit(widths, texts)
 	for _, row := range rows {
 		var line strings.Builder
 		for i, c := range row {
+			c.text = cut(c.text, widths[i])
 			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text))
 			if i != 0 {
-				line.WriteString("  ")
+				line.WriteString(gap)
 			}
 			if c.number {
 				line.WriteString(space + t.paint(c.colour, c.text))
@@ -201,4 +225,29 @@ func (t *tool) table(w io.Writer, rows [][]cell) error {
 		}
 	}
 	return nil
+}
+
+// fit returns the gap between columns, and makes those of texts narrower where they don't fit.
+func fit(widths []int, texts []bool) (gap string) {
+	const least = 8 // of a text that is cut
+	wide := -1
+	for _, width := range widths {
+		wide += width + 1
+	}
+	if wide+len(widths)-1 <= columns {
+		return "  "
+	}
+	for ; wide > columns; wide-- {
+		widest := -1
+		for i, is := range texts {
+			if is && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return " "
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func newPlanCommand(t *tool) *cobra.Command {
-	return group("plan", "plans of budgets: checked, drawn, compared, merged, suggested and deployed",
+	return group("plan", "plans of budgets: checked, drawn, merged, suggested, deployed",
 		"Plans of budgets, as JSON that budget.ReadPlan reads.",
 		planCheckCommand(t), planDrawCommand(t), planDiffCommand(t), t.mergeCommand(planVersions), planSuggestCommand(t), planFleetCommand(t))
 }
@@ -27,11 +27,10 @@ func newPlanCommand(t *tool) *cobra.Command {
 func planCheckCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
-		Short: "reports every fault of plans, and their cost",
-		Long: `Reports every fault of plans by its line and key, and the cost of plans without a fault:
-addresses, resident memory at most, and the Go heap's share. A warning is no fault.
-
-Exit code: 0 no plan has a fault, 1 one has, 2 trouble: a file can't be read.`,
+		Short: "reports every error in plans, and their cost",
+		Long: `Reports every error in plans by its line and key, and the cost of plans without
+an error: addresses, resident memory at most, and the Go heap's share. A warning
+is no error.`,
 		Example: "  upfront plan check plan.json serve.json",
 		Args:    takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -70,7 +69,7 @@ type planFault struct {
 	Text string `json:"text"`
 }
 
-// err returns found if a plan has a fault, which has been printed. It ignores files that can't be
+// err returns found if a plan has an error, which has been printed. It ignores files that can't be
 // read: they have an error of their own.
 func (c checkedPlans) err() error {
 	for _, p := range c.Plans {
@@ -99,14 +98,14 @@ func checkPlan(name string) (c checkedPlan, err error) {
 	return c, err
 }
 
-// readPlan reads a plan. If the plan has faults, the error is a found.
+// readPlan reads a plan. If the plan has errors, the error is a found.
 func readPlan(name string) (budget.Plan, error) {
 	plan, err := budget.ReadPlan(name)
 	if err == nil || !isFault(name, err) {
 		return plan, err
 	}
 	data, unread := jsonfile.ReadFile(name, reportMax, errTooLarge.Error())
-	if unread == nil && kindOf(data) == reportKind { // as a plan, each figure is a fault
+	if unread == nil && kindOf(data) == reportKind { // as a plan, each metric is an error
 		err = fmt.Errorf("%s:1: this is a report, not a plan: report draw shows it, plan suggest makes a plan of it", name)
 	}
 	if unread == nil && kindOf(data) == timelineKind {
@@ -141,7 +140,7 @@ func faults(name string, err error) (list []planFault) {
 	return list
 }
 
-// warnings returns the warnings about a plan without a fault, with their lines in the file.
+// warnings returns the warnings about a plan without an error, with their lines in the file.
 func warnings(name string, plan budget.Plan) ([]planFault, error) {
 	err := plan.Check()
 	if err == nil {
@@ -181,7 +180,8 @@ func (t *tool) checked(w io.Writer, result checkedPlans) error {
 			b.WriteString(f.at(printable(p.File)) + f.text() + "\n")
 		}
 		if p.Fine {
-			fmt.Fprintf(&b, "%s: %s; it takes %s\n", printable(p.File), t.paint(green, "fine"), p.Cost)
+			cost := strings.ReplaceAll(p.Cost.String(), ", ", ",\n  ")
+			fmt.Fprintf(&b, "%s: %s; it takes\n  %s\n", printable(p.File), t.paint(green, "fine"), cost)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -205,11 +205,9 @@ func (f planFault) text() string {
 func planDrawCommand(t *tool) *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use:   "draw FILE",
-		Short: "draws a plan as a memory map: as text, or with -o as SVG",
-		Long: `Draws a plan as a memory map: as text, or with -o as SVG, to scale.
-
-` + exitCodes,
+		Use:     "draw FILE",
+		Short:   "draws a plan as a memory map: as text, or with -o as SVG",
+		Long:    `Draws a plan as a memory map: as text, or with -o as SVG, to scale.`,
 		Example: "  upfront plan draw plan.json\n  upfront plan draw plan.json -o plan.svg",
 		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -228,13 +226,12 @@ func planDiffCommand(t *tool) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "diff A B",
-		Short: "lists the changes between two plans by name and key, and their cost",
-		Long: `Lists the changes between two plans by name and key: + added, - gone, > moved, ~ changed.
-The order of keys and the form of sizes have no meaning, but that of regions has. The cost
-follows: bytes of addresses and of resident memory at most, by region, and the memory that
-plan fleet requests without flags of its own. With -o it draws both maps, as SVG.
-
-` + diffCodes,
+		Short: "lists the changes between two plans, and their cost",
+		Long: `Lists the changes between two plans by name and key: + added, - gone, > moved, ~
+changed. The order of keys and the form of sizes have no meaning, but that of
+regions has. The cost follows: bytes of addresses and of resident memory at
+most, by region, and the memory that plan fleet requests without flags of its
+own. With -o it draws both maps, as SVG.`,
 		Example: "  upfront plan diff old.json plan.json\n  upfront plan diff old.json plan.json -o plans.svg",
 		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -265,19 +262,19 @@ func planSuggestCommand(t *tool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "suggest REPORT...|TRACE...",
 		Short: "makes a plan from reports or recordings of programs",
-		Long: `Makes a plan for the largest needs of programs. The sources are reports, in files or at
-URLs of live pages, or recordings (see upfront replay), which are replayed in the plan as a
-proof. The plan has no spare room; --headroom adds some. The note of a region names the
-source of its size. A part that was never used, or not published yet by a running program,
-keeps its planned size. A part that was full may need more. stderr lists both.
+		Long: `Makes a plan for the largest needs of programs. The sources are reports, in
+files or at URLs of live pages, or recordings (see upfront replay), which are
+replayed in the plan as a proof. The plan has no spare room; --headroom adds
+some. The note of a region names the source of its size. A part that was never
+used, or not published yet by a running program, keeps its planned size. A part
+that was full may need more. stderr lists both.
 
---expected adds the highest use of each part at boot, in loads and in play to the plan, from
-timelines of the same runs, with a tolerance. Then check compares later runs with it.
-
-` + exitCodes,
+--expected adds the highest use of each part at boot, in loads and in play to
+the plan, from timelines of the same runs, with a tolerance. Then check compares
+later runs with it.`,
 		Example: `  upfront plan suggest monday.json tuesday.json --headroom 10 -o plan.json
   upfront plan suggest monday.trace tuesday.trace -o plan.json
-  upfront plan suggest monday.json --expected timeline.json --tolerance 10 -o plan.json
+  upfront plan suggest monday.json --expected timeline.json -o plan.json
   upfront plan suggest http://127.0.0.1:8080/`,
 		Args: takes(1, math.MaxInt),
 		RunE: func(_ *cobra.Command, sources []string) error {

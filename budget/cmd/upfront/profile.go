@@ -20,16 +20,15 @@ func newProfileCommand(t *tool) *cobra.Command {
 	var top int
 	c := &cobra.Command{
 		Use:   "profile URL|REPORT",
-		Short: "lists the users of a budget's memory, or writes a profile for go tool pprof",
-		Long: `Lists the users of a budget's memory: the bytes in use now by region, scope and label and,
-for a checked build, by line of code. Slots of a region count together. A second table has
-the peaks of labels and scopes, each at its own time; of slots, the highest of one. The
-argument is the URL of a running budget's live page or of its report.json, or a report
-file. With -o it writes a profile for go tool pprof instead.
-
-` + exitCodes,
+		Short: "lists the users of memory, or writes a profile for go tool pprof",
+		Long: `Lists the users of a budget's memory: the bytes in use now by region, scope and
+label and, for a checked build, by line of code. Slots of a region count
+together. A second table has the peaks of labels and scopes, each at its own
+time; of slots, the highest of one. The argument is the URL of a running
+budget's live page or of its report.json, or a report file. With -o it writes a
+profile for go tool pprof instead.`,
 		Example: `  upfront profile http://127.0.0.1:8080/
-  upfront profile report.json -o game.pb.gz && go tool pprof -http=127.0.0.1: game.pb.gz`,
+  upfront profile report.json -o game.pb.gz && go tool pprof -top game.pb.gz`,
 		Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			if top < 1 {

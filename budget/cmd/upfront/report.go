@@ -12,8 +12,8 @@ import (
 func newReportCommand(t *tool) *cobra.Command {
 	return group("report", "reports of budgets: drawn and compared",
 		`Reports show the memory that budgets used. A REPORT is a file with the JSON of a
-budget.Report, as frogpond -report writes it, or the URL of a live page or of its
-report.json.`,
+budget.Report, as frogpond -report writes it, or the URL of a live page or of
+its report.json.`,
 		reportDrawCommand(t), reportDiffCommand(t))
 }
 
@@ -22,9 +22,8 @@ func reportDrawCommand(t *tool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "draw REPORT",
 		Short: "draws the used memory of a budget: as text, or with -o as SVG",
-		Long: `Draws the used memory of a budget and its users: as text, or with -o as SVG, to scale.
-
-` + exitCodes,
+		Long: `Draws the used memory of a budget and its users: as text, or with -o as SVG, to
+scale.`,
 		Example: "  upfront report draw report.json\n  upfront report draw http://127.0.0.1:8080/ -o report.svg",
 		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, sources []string) error {
@@ -47,13 +46,11 @@ func reportDiffCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff A B",
 		Short: "lists the changes between two reports by region, label and scope",
-		Long: `Lists the changes between two reports by region, label and scope, the largest first. Slots
-of a region count together: size and used are sums, and arena_peak is that of the fullest.
-Figures have their names in budget.Figures. Figures that depend on the machine (addresses,
-resident pages, the Go heap) are not compared.
-
-Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
-		Example: "  upfront report diff main.json branch.json\n  upfront report diff http://10.0.0.1:8080/ http://10.0.0.2:8080/",
+		Long: `Lists the changes between two reports by region, label and scope, the largest
+first. Slots of a region count together: size and used are sums, and arena_peak
+is that of the fullest. budget.Figures lists the metrics. Metrics that
+depend on the machine (addresses, resident pages, the Go heap) are not compared.`,
+		Example: "  upfront report diff main.json branch.json\n  upfront report diff main.json http://10.0.0.2:8080/",
 		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			reports, err := t.readReports(sources)

@@ -21,13 +21,12 @@ func diffCommand(t *tool) *cobra.Command {
 	var names string
 	c := &cobra.Command{
 		Use:   "diff A B",
-		Short: "reports the first difference between two snapshots, with both values",
+		Short: "reports the first difference between two snapshots",
 		Long: `Reports the first difference between two snapshots, with both values.
 
---map names a snapshot that a checked build of the game wrote after the same load. With it
-each object has a name, its scope, its label, and its line of code.
-
-Exit code: 0 they are equal, 1 they differ, 2 trouble.`,
+--map names a snapshot that a checked build of the game wrote after the same
+load. With it each object has a name, its scope, its label, and its line of
+code.`,
 		Example: "  upfront save diff host.save guest.save --map checked.save",
 		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -105,10 +104,8 @@ func showCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show FILE",
 		Short: "lists the contents of a snapshot",
-		Long: `Lists the contents of a snapshot: sizes, pools and types and, for a checked build, every
-object with its line of code.
-
-` + exitCodes,
+		Long: `Lists the contents of a snapshot: sizes, pools and types and, for a checked
+build, every object with its line of code.`,
 		Example: "  upfront save show room.save",
 		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -121,7 +118,11 @@ object with its line of code.
 			if err := save.Show(&text, file); err != nil {
 				return fmt.Errorf("%s: %w", names[0], err)
 			}
-			return t.printText(text.String())
+			var lines strings.Builder
+			for line := range strings.Lines(text.String()) {
+				lines.WriteString(wrap(strings.TrimSuffix(line, "\n"), "    ") + "\n")
+			}
+			return t.printText(lines.String())
 		},
 	}
 }

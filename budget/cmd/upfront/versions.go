@@ -29,11 +29,11 @@ type versions struct {
 	schema *merge.Schema
 	// prepare reads the files that check needs, if it needs some.
 	prepare func() error
-	// read returns the text of a file. The error has all faults of the file.
+	// read returns the text of a file. The error has all errors of the file.
 	read func(name string) ([]byte, error)
-	// is reports whether a text with faults is meant to be of this kind.
+	// is reports whether a text with errors is meant to be of this kind.
 	is func(data []byte) bool
-	// check returns the faults of a merged file that is going to be name.
+	// check returns the errors of a merged file that is going to be name.
 	check func(name string, data []byte) error
 }
 
@@ -47,7 +47,7 @@ func (v versions) tree(name string) (*merge.Tree, error) {
 	return tree, foundBy(err)
 }
 
-// base reads the version that both others were made of. Its faults don't matter if they are of
+// base reads the version that both others were made of. Its errors don't matter if they are of
 // values, and an empty file is an object without keys: git's base of a file that both branches
 // added.
 func (v versions) base(name string) (*merge.Tree, error) {
@@ -64,14 +64,14 @@ func (v versions) base(name string) (*merge.Tree, error) {
 	return tree, foundBy(err)
 }
 
-// both reads two versions; the error has the faults of both.
+// both reads two versions; the error has those of both.
 func (v versions) both(a, b string) (trees [2]*merge.Tree, err error) {
 	of, inA := v.tree(a)
 	other, inB := v.tree(b)
 	return [2]*merge.Tree{of, other}, errors.Join(inA, inB)
 }
 
-// faults returns the faults of A and B, or else of their merge, which isn't written then.
+// faults returns the errors of A and B, or else of their merge, which isn't written then.
 func (v versions) faults(names []string, merged string, data []byte) error {
 	fault := v.check(merged, data)
 	if fault == nil {
@@ -83,7 +83,7 @@ func (v versions) faults(names []string, merged string, data []byte) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the merge has faults, and isn't written; their lines are its own:\n%w", fault)
+	return fmt.Errorf("the merge has errors, and isn't written; their lines are its own:\n%w", fault)
 }
 
 // diffed is the output of plan diff and flow diff.
@@ -120,8 +120,6 @@ func (t *tool) diffResult(d diffed, out string, picture func(io.Writer) error) (
 	}
 	return found{}
 }
-
-const diffCodes = "Exit code: 0 they are equal, 1 they differ, 2 trouble."
 
 // costs are the costs of two plans.
 type costs struct {
@@ -222,7 +220,7 @@ func (t *tool) costs(w io.Writer, c *costs) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(w, says)
+	_, err := fmt.Fprintln(w, wrap(says, "  "))
 	return err
 }
 
@@ -320,22 +318,22 @@ func (t *tool) mergeCommand(v versions) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge BASE A B",
 		Short: "merges two versions of a " + v.kind + " that were both made of BASE, into A",
-		Long: `Merges two versions of a ` + v.kind + ` that were both made of BASE: A gets the changes that B made.
-They are compared by name and key, so two changes of one object don't conflict. A value
-that both changed differently is a conflict, and so is a part that one removed and the
-other changed; it is listed with the three values and their lines.
+		Long: `Merges two versions of a ` + v.kind + ` that were both made of BASE: A gets the changes
+that B made. They are compared by name and key, so two changes of one object
+don't conflict. A value that both changed differently is a conflict, and so is a
+part that one removed and the other changed; it is listed with the three values
+and their lines.
 
-Without a conflict the result is written to A, or to the file of -o. With one, A is left
-as it was, and -o writes a file with the value of A for each conflict. A result with a
-fault is never written.
+Without a conflict the result is written to A, or to the file of -o. With one, A
+is left as it was, and -o writes a file with the value of A for each conflict. A
+result with an error is never written.
 
 As a driver of git merge, with --name for its messages:
 
-  git config merge.upfront-` + v.kind + `.driver "upfront ` + group + ` merge %O %A %B -o %A --name %P"
+  git config merge.upfront-` + v.kind + `.driver \
+    "upfront ` + group + ` merge %O %A %B -o %A --name %P"
   git config merge.upfront-` + v.kind + `.recursive binary
-  echo "*.` + v.kind + `.json merge=upfront-` + v.kind + `" >> .gitattributes
-
-Exit code: 0 merged, 1 there are conflicts or faults, 2 trouble.`,
+  echo "*.` + v.kind + `.json merge=upfront-` + v.kind + `" >> .gitattributes`,
 		Example: "  upfront " + group + " merge base.json a.json b.json\n  upfront " + group + " merge base.json a.json b.json -o both.json",
 		Args:    takes(3, 3),
 		RunE: func(_ *cobra.Command, names []string) error {
