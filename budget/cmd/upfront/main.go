@@ -162,12 +162,12 @@ state.
 
 The exit code is 0 for success, 2 for trouble (a wrong command line, or a file
 or URL that can't be read or written), and 1 as the help of the command says.
-With --json stdout has one JSON object and nothing else. An error is its member
-"error"; stderr has the same text. A command that checks several files has such
-a member for each. A command that takes longer than a second shows its progress
-on stderr, if that is a terminal. Colours are for terminals; NO_COLOR turns them
-off. Names are cut in a table that would be wider than 80 columns; --json has
-them whole.`,
+With --json stdout has one JSON object and nothing else. An error of the command
+is its member "error"; stderr has the same text. plan check and flow check have
+the errors of each file in its entry. A command that takes longer than a second
+shows its progress on stderr, if that is a terminal. Colours are for terminals;
+NO_COLOR turns them off. Names are cut in a table that would be wider than 80
+columns; --json has them whole.`,
 		Version:           version(debug.ReadBuildInfo()),
 		SilenceErrors:     true, // run prints it
 		SilenceUsage:      true, // the errors of a file are enough

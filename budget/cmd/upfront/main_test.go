@@ -155,7 +155,7 @@ func TestExitCodes(t *testing.T) {
 		"flow export":  "DIR/blob",
 		"flow merge":   "testdata/versions/base.json testdata/versions/a.json testdata/versions/b.json",
 		"flow strip":   "DIR/blob DIR/none",
-		"flow trace":   "GRAPHS/bad.json -e line.used",
+		"flow trace":   "GRAPHS/every.json --host GRAPHS/host.json -e line.used -k -1 --steps 3",
 		"plan check":   "testdata/faulty.json",
 		"plan diff":    "testdata/versions/old.json testdata/versions/new.json",
 		"plan draw":    "testdata/faulty.json",
