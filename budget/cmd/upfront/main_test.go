@@ -269,13 +269,18 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestTrouble checks that a faulty command line exits with 2, and that with --json it still prints
-// an object.
+// TestTrouble checks that a wrong command line, or a file that isn't there, exits with 2 in every
+// command, and that with --json stdout is one object with the error.
 func TestTrouble(t *testing.T) {
-	for _, line := range []string{"plan", "plan chek x", "plan check", "help nothing", "help plan nothing", "completion", "completion csh", "plan draw none.json", "plan suggest none.json", "plan fleet none.json", "report draw none.json",
-		"report diff none.json", "replay", "replay none.trace", "check", "check none.json", "check none.json --against none.json", "profile", "profile none.json", "save show none", "flow draw none", "nothing", "plan check --nothing x",
+	lines := []string{"plan", "plan chek x", "plan check", "plan check none.json", "plan draw none.json", "plan diff none.json none.json",
+		"plan merge none.json none.json none.json", "plan suggest none.json", "plan fleet none.json", "report draw none.json",
+		"report diff none.json", "replay", "replay none.trace", "check", "check none.json", "check none.json --against none.json", "profile",
+		"profile none.json", "save show none", "save diff none none", "flow check none", "flow compile none --host none", "flow compile " + graphs + "door.json",
+		"flow strip none none", "flow draw none", "flow diff none none", "flow merge none none none", "flow trace none -e x", "flow export none",
+		"nothing", "help nothing", "help plan nothing", "completion", "completion csh", "plan check --nothing x",
 		"plan fleet ../../../tests/frogpond/serve.json --cpu 0", "plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
-		"profile testdata/main.json --top 0", "profile testdata/main.json --top -1"} {
+		"profile testdata/main.json --top 0", "profile testdata/main.json --top -1"}
+	for _, line := range lines {
 		code, out, said := runs(strings.Fields(line)...)
 		if code != codeTrouble || out != "" || said == "" {
 			t.Errorf("%s: exit %d, %q, %q", line, code, out, said)
@@ -283,12 +288,26 @@ func TestTrouble(t *testing.T) {
 		for _, asks := range []string{"--json %s", "%s --json=true"} {
 			line := fmt.Sprintf(asks, line)
 			code, out, _ = runs(strings.Fields(line)...)
-			var object struct{ Error string }
-			if err := json.Unmarshal([]byte(out), &object); code != codeTrouble || err != nil || object.Error == "" {
+			type entry struct{ Error string }
+			var object struct {
+				entry
+				Plans, Graphs []entry // the entries of files
+			}
+			err := json.Unmarshal([]byte(out), &object)
+			says := object.Error
+			for _, e := range append(object.Plans, object.Graphs...) {
+				says += e.Error
+			}
+			if code != codeTrouble || err != nil || says == "" {
 				t.Errorf("%s: exit %d, %q, %v", line, code, out, err)
 			}
 		}
 	}
+	every(newCommand(newTool(nil, nil)), func(c *cobra.Command) {
+		if has := func(line string) bool { return strings.HasPrefix(line+" ", path(c)+" ") }; path(c) != "" && !slices.ContainsFunc(lines, has) {
+			t.Errorf("no line has the command %s", path(c))
+		}
+	})
 }
 
 // full is a file on a full disk.
