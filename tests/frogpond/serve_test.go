@@ -173,7 +173,7 @@ func TestServeOverloadCost(t *testing.T) {
 	assert.LessOrEqual(t, median(cost[1]), 1.1*median(cost[0]))
 	// The number of late ticks depends on the rest of the machine: one in a hundred more is
 	// allowed.
-	assert.LessOrEqual(t, median(late[1]), 1.1*median(late[0])+0.01)
+	assert.LessOrEqual(t, median(late[1]), float64(1.1*median(late[0]))+0.01)
 }
 
 func median(list []float64) float64 {

@@ -93,7 +93,7 @@ func TestHelp(t *testing.T) {
 	must(t, ".", "go", "build", "-buildvcs=false", "-o", tool, ".")
 	for _, way := range []string{"-h", "--help", "help"} {
 		out := must(t, ".", tool, way)
-		for _, name := range []string{"plain", "escape", "afterclose", "unclosed", "mapkey", "append", "//upfront:keeps"} {
+		for _, name := range []string{"plain", "escape", "afterclose", "unclosed", "mapkey", "append", "fused", "//upfront:keeps"} {
 			if !strings.Contains(out, name) {
 				t.Errorf("%s doesn't speak of %s:\n%s", way, name, out)
 			}

@@ -2,7 +2,8 @@
 //
 //	multichecker.Main(lifetime.Analyzers...)
 //
-// All checks except plain read the results of one analysis of each function and its literals:
+// The check fused follows float products, by products.go. All checks but it and plain read the
+// results of one analysis of each function and its literals:
 //
 //   - flow.go and origin.go have the possible values of variables: a points-to analysis on SSA that
 //     distinguishes fields and ignores the order of instructions.
@@ -46,4 +47,5 @@ is only looked up is no key.`),
 	check("append", `reports the built-in append where it leaves the budget for the Go heap
 
 The results of Slice, Bytes, Clone and Done have no spare capacity; that of SliceCap has its argument.`),
+	fused,
 }

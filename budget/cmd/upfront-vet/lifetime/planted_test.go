@@ -17,7 +17,7 @@ type plant struct {
 // planted has the errors by the folder of their module. The errors of frogpond's server are apart
 // from its game's.
 var planted = map[string][]plant{
-	".":  slicesOf("tests/frogpond/internal/", pointers, returns, keepers, temporaries, afters, lefts, keys, lists),
+	".":  slicesOf("tests/frogpond/internal/", pointers, returns, keepers, temporaries, afters, lefts, keys, lists, speeds),
 	"./": slicesOf("tests/frogpond/internal/", served),
 	"tests/frogpond/mods": {
 		{name: "a heap for what has an interface", check: "plain", file: "mod.go",
@@ -722,6 +722,42 @@ func (w *WAD) starts(s scope.Scope) []Point {
 }
 `,
 		want: "the result of build.Done() has no spare capacity"},
+}
+
+var speeds = []plant{
+	{name: "a speed with drag", check: "fused", file: "game/seen.go",
+		wrong: `
+func (l *Level) drag(at, v float64) (float64, float64) {
+	for range 350 {
+		v *= 0.98 //!
+		at += v
+	}
+	return at, v
+}
+`,
+		right: `
+func (l *Level) drag(at, v float64) (float64, float64) {
+	for range 350 {
+		v = float64(v * 0.98)
+		at += v
+	}
+	return at, v
+}
+`,
+		want: "v *= 0.98 isn't rounded before the addition at line "},
+	{name: "the sine of a heading", check: "fused", file: "game/way.go",
+		wrong: `
+func (l *Level) north(heading uint8) float64 {
+	return math.Sin(float64(heading)) //!
+}
+`,
+		right: `
+func (l *Level) north(heading uint8) float64 {
+	return math.Sqrt(float64(heading))
+}
+`,
+		want: "math.Sin has other last bits on some targets",
+		also: []edit{{"game/way.go", "import (\n", "import (\n	\"math\"\n"}}},
 }
 
 var served = []plant{
