@@ -32,18 +32,7 @@ func (d Difference) String() string {
 		return "equal"
 	}
 	var b strings.Builder
-	b.WriteString("region " + d.Region + ": ")
-	switch {
-	case d.Object == "":
-		fmt.Fprintf(&b, "offset %#x", d.Offset)
-	case d.Field == "":
-		b.WriteString(d.Object)
-	case strings.HasPrefix(d.Field, "["):
-		b.WriteString(d.Object + d.Field)
-	default:
-		b.WriteString(fieldOf(d.Object, d.Field))
-	}
-	fmt.Fprintf(&b, ": %s in A, %s in B", d.A, d.B)
+	fmt.Fprintf(&b, "region %s: %s: %s in A, %s in B", d.Region, d.path(), d.A, d.B)
 	kind := d.Kind
 	if kind != "" && d.Type != kind {
 		kind += " of " + d.Type
@@ -65,6 +54,19 @@ func (d Difference) String() string {
 		b.WriteString(")")
 	}
 	return b.String()
+}
+
+// path names the field.
+func (d *Difference) path() string {
+	switch {
+	case d.Object == "":
+		return fmt.Sprintf("offset %#x", d.Offset)
+	case d.Field == "":
+		return d.Object
+	case strings.HasPrefix(d.Field, "["):
+		return d.Object + d.Field
+	}
+	return fieldOf(d.Object, d.Field)
 }
 
 // Diff returns the first difference by address between two snapshots of the ring; differ is false
