@@ -31,7 +31,7 @@ var outside = []struct {
 var debian = map[string]string{
 	"make": "make", "pkg-config": "pkg-config", "cc": "gcc", "c++": "g++", "ar": "binutils", "strace": "strace",
 	"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu", "aarch64-linux-gnu-ar": "binutils-aarch64-linux-gnu",
-	"qemu-aarch64-static": "qemu-user-static",
+	"qemu-aarch64-static": "qemu-user-static", "qemu-x86_64-static": "qemu-user-static",
 }
 
 // tools skips a test when a tool is missing. The name "" needs no tool.

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// fused reports products that a compiler may fuse with an addition, in one instruction. The compiler
-// fuses values of its SSA form, so the check follows values of the SSA form of x/tools.
+// fused reports products that a compiler may fuse with an addition, in one instruction. The
+// compiler fuses values of its SSA form, so the check follows values of the SSA form of x/tools.
 var fused = &analysis.Analyzer{
 	Name: "fused",
 	Doc: `reports float products that are rounded on some targets only
@@ -119,7 +119,7 @@ type products struct {
 	nodes   map[token.Pos]ast.Node // products, by their position in the SSA form
 	callers map[*ssa.Function][]ssa.CallInstruction
 	values  map[string][]*ssa.Function    // function literals, by signature
-	bound   map[ssa.Value]ssa.Value       // variables, by what a function literal captures
+	bound   map[ssa.Value]ssa.Value       // variables, by the literals' values for them
 	capture map[ssa.Value][]*ssa.Function // function literals, by a variable that they capture
 	seen    map[*ssa.BinOp]bool
 }
@@ -284,8 +284,8 @@ func instructions(fn *ssa.Function) func(yield func(ssa.Instruction) bool) {
 	}
 }
 
-// callees returns the functions of the package that a call may run: a function that is named, or the
-// method of a value of known type, or else each function literal of the same signature.
+// callees returns the functions of the package that a call may run: a function that is named, or
+// the method of a value of known type, or else each function literal of the same signature.
 func (p *products) callees(call ssa.CallInstruction) []*ssa.Function {
 	c := call.Common()
 	fn := c.StaticCallee()

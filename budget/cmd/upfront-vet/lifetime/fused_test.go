@@ -29,7 +29,8 @@ func forms(t *testing.T) (dir, text string) {
 	return dir, string(data)
 }
 
-// reported returns the lines that the check reports in forms.go.
+// reported returns the lines that the check reports in the package of a folder with one file of
+// reports.
 func reported(t *testing.T, dir string, args ...string) (lines []int) {
 	t.Helper()
 	name, err := tool()
@@ -43,7 +44,7 @@ func reported(t *testing.T, dir string, args ...string) (lines []int) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(out)) {
-		found := regexp.MustCompile(`/forms\.go:(\d+):\d+: .*(write|convert)`).FindStringSubmatch(line)
+		found := regexp.MustCompile(`\.go:(\d+):\d+: .*(write|convert)`).FindStringSubmatch(line)
 		if found == nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -90,14 +91,9 @@ func fusing(t *testing.T, dir, target string) (names []string) {
 func TestFusedForms(t *testing.T) {
 	step.Needs(t, step.Check)
 	dir, text := forms(t)
-	var want []int
+	want := marked(text)
 	var names []string // that the compiler fuses
-	n := 0
 	for line := range strings.Lines(text) {
-		n++
-		if strings.HasSuffix(line, "//!\n") {
-			want = append(want, n)
-		}
 		if found := regexp.MustCompile(`^func ((fused|complex|exact|silent)\w+)`).FindStringSubmatch(line); found != nil {
 			names = append(names, found[1])
 		}
@@ -126,6 +122,31 @@ func TestFusedForms(t *testing.T) {
 				t.Errorf("fused with %s: %s", target, name)
 			}
 		}
+	}
+}
+
+// marked returns the lines of a text that must be reported.
+func marked(text string) (lines []int) {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		if strings.HasSuffix(line, "//!\n") {
+			lines = append(lines, n)
+		}
+	}
+	return lines
+}
+
+// TestFusedBall checks the program whose states package tests compares between targets.
+func TestFusedBall(t *testing.T) {
+	step.Needs(t, step.Check)
+	dir := filepath.Join(root, "tests/testdata/floats")
+	text, err := os.ReadFile(filepath.Join(dir, "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := reported(t, dir), marked(string(text)); len(want) != 2 || !slices.Equal(got, want) {
+		t.Errorf("reported are lines %v, want %v", got, want)
 	}
 }
 

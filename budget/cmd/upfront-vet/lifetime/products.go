@@ -163,9 +163,9 @@ func argument(p *ssa.Parameter, call ssa.CallInstruction) ssa.Value {
 	return nil
 }
 
-// location is a float in memory: a root, which is a variable's address, a pointer, a slice or a value,
-// and the path from it: fields ".1", elements "[1]" and pointers "*". Index are the values of
-// indexes in the path.
+// location is a float in memory: a root, which is a variable's address, a pointer, a slice or a
+// value, and the path from it: fields ".1", elements "[1]" and pointers "*". The field index has
+// the values of indexes in the path.
 type location struct {
 	root  ssa.Value
 	path  string
