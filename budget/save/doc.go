@@ -11,7 +11,7 @@
 //
 //	err = ring.Take(tick)         // the ring holds the last 8 ticks
 //	err = ring.Restore(ctx, tick) // in place: same addresses, same handles
-//	hash, err := ring.Hash(tick)  // equal on every machine, unless the games have parted
+//	hash, err := ring.Hash(tick)  // equal on machines with equal states
 //
 // A region's memory is one range without Go pointers, so each of these tasks is one call, and the
 // game lists no fields. Use it for rollback, for save games, to send a state to another player, and
@@ -54,8 +54,11 @@
 // Calls that hash, compare, send, write or read snapshots need a state region
 // (budget.RegionPlan.State). Its loads begin with zeros, and a type with padding or an address is
 // refused with the name of the field. So its bytes, except those of a Buddy and of a Heap without
-// State.Heap, are the same on every machine and in every build for the same inputs. The types int
-// and uint are allowed, but snapshots with them don't pass between 64-bit and 32-bit machines.
+// State.Heap, are the same on every machine and in every build if play computes the same numbers
+// from the same inputs. Convert each float product that is added, as in float64(x*y) + z, since Go
+// may fuse the two, and keep NaN out. The tool upfront-vet finds such products, and [State.NaN] a
+// NaN; README.md has other causes. The types int and uint are allowed, but snapshots with them
+// don't pass between 64-bit and 32-bit machines.
 //
 // Play, the game's code that runs on a loaded state, may depend on data outside the state, such as
 // a map or a script. [State.Of] names that data with a checksum. A file or delta with another
