@@ -110,7 +110,7 @@ func ofVet(t *testing.T) []message {
 // ofTool returns messages of the tool, each a part of the output that its tests record.
 func ofTool(t *testing.T) (list []message) {
 	for _, m := range []struct{ mark, file, command, from, to string }{
-		{"check", "check", "check DATA/branch.json --against DATA/main.json --max-growth 3%", "6 figures", "\n"},
+		{"check", "check", "check DATA/branch.json --against DATA/main.json --max-growth 3%", "6 metrics", "\nIf that"},
 		{"tool", "report", "plan draw DATA/main.json", "DATA", "\n"},
 	} {
 		text := read(t, filepath.Join(root, "budget/cmd/upfront/testdata", m.file+".txt"))

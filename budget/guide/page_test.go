@@ -1,7 +1,6 @@
 package guide_test
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -9,8 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "write the pictures and the program of the pages anew")
 
 // TestGamePage: the page of concepts shows the example as a program, and its output.
 func TestGamePage(t *testing.T) {

@@ -1,5 +1,3 @@
-//go:build !race && !asan && !checked && !upfront_cgo
-
 package guide_test
 
 import "flag"
