@@ -38,6 +38,9 @@ type Options struct {
 // An entry is a key and its value with a header of 8 bytes, rounded up to 8; 16 bytes with a time
 // to end ([Bytes.SetUntil]). The index, which remembers evicted keys too, takes 64 bytes for each 6
 // entries of the mean size.
+//
+// After a panic for a memory fault in a key, a value or a buffer of the caller
+// (runtime/debug.SetPanicOnFault), each entry is whole or absent, and no shard is locked.
 type Bytes struct {
 	_       lifetime.NoCopy
 	life    lifetime.Life
@@ -62,7 +65,7 @@ type shard struct {
 	_      [32]byte // shards of two processors share no line
 }
 
-type counters struct{ hits, misses, evictions, rejected, crowded, looked uint64 }
+type counters struct{ hits, misses, evictions, rejected, crowded, examined uint64 }
 
 // words are the first bytes of a shard.
 type words struct {
@@ -86,9 +89,8 @@ const (
 	smallShare   = 20      // the small queue takes this part of a shard
 )
 
-// NewBytes makes an empty cache of size bytes in s. The bytes are all it ever takes. Of a shard, a
-// twentieth of the bytes is the small queue, and an entry takes at most a thirty-second. A full
-// scope unwinds. NewBytes panics if s isn't the topmost scope, if the options are out of range, or
+// NewBytes makes an empty cache of size bytes in s. The bytes are all it ever takes. A full scope
+// unwinds. NewBytes panics if s isn't the topmost scope, if the options are out of range, or
 // if a shard would have fewer than 4096 bytes or more than 32 GiB. Cost: O(size / Entry), and a few
 // Go allocations.
 func NewBytes(s scope.Scope, size int, o Options) *Bytes {
@@ -174,6 +176,7 @@ func (c *Bytes) lock(x *shard) {
 	}
 }
 
+// done is deferred where memory of the caller is used, because that may panic.
 func (c *Bytes) done(x *shard) {
 	if c.locks {
 		x.mu.Unlock()
@@ -189,14 +192,15 @@ func (c *Bytes) Get(dst, key []byte) ([]byte, bool) {
 	}
 	hash := c.hash(key)
 	x := c.shardOf(hash)
-	c.lock(x)
-	found, e := x.find(hash, key)
-	ok := x.read(found, e)
-	if ok {
-		dst = append(dst, e.value()...)
+	if c.locks { // as lock and done, in fewer instructions
+		x.mu.Lock()
+		defer x.mu.Unlock()
 	}
-	c.done(x)
-	return dst, ok
+	found, e := x.find(hash, key)
+	if !x.read(found, e) {
+		return dst, false
+	}
+	return append(dst, e.value()...), true
 }
 
 // View calls fn with the value of key, which is valid until fn returns. It returns false, and
@@ -241,16 +245,16 @@ func (c *Bytes) Has(key []byte) bool {
 	hash := c.hash(key)
 	x := c.shardOf(hash)
 	c.lock(x)
+	defer c.done(x)
 	cell, e := x.find(hash, key)
-	has := cell.bucket != nil && !e.hasEnded(x)
-	c.done(x)
-	return has
+	return cell.bucket != nil && !e.hasEnded(x)
 }
 
 // Set sets the value of key. It evicts as many of the least wanted entries as the new one needs
-// room. It returns an error that matches [ErrLarge], and sets nothing, if the entry takes more than
-// [Bytes.Most]. It panics after the scope has closed. Cost: a hash, a copy, and for each evicted
-// entry that leaves at most 18 looks.
+// room. If the entry takes more than [Bytes.Most], Set removes the value that key has, and returns
+// an error that matches [ErrLarge]. So no value is older than the last Set of its key. Set panics
+// after the scope has closed. Cost: a hash, a copy, and for each entry that leaves its queue at
+// most 18 examined ones.
 func (c *Bytes) Set(key, value []byte) error { return c.SetUntil(key, value, forever) }
 
 // SetUntil is Set for a value that ends at a time of the caller's clock: from [Bytes.Advance] of
@@ -265,14 +269,16 @@ func (c *Bytes) SetUntil(key, value []byte, until int64) error {
 	}
 	hash := c.hash(key)
 	x := c.shardOf(hash)
-	c.lock(x)
+	if c.locks { // as lock and done, in fewer instructions
+		x.mu.Lock()
+		defer x.mu.Unlock()
+	}
 	if need > c.most {
 		x.rejected++
-		c.done(x)
+		x.delete(hash, key)
 		return c.large(len(key), len(value), need)
 	}
 	x.set(hash, key, value, until, int64(need+7)&^7)
-	c.done(x)
 	return nil
 }
 
@@ -295,14 +301,8 @@ func (c *Bytes) Delete(key []byte) bool {
 	hash := c.hash(key)
 	x := c.shardOf(hash)
 	c.lock(x)
-	cell, e := x.find(hash, key)
-	if cell.bucket != nil {
-		cell.empty()
-		e.kill()
-		x.left(e)
-	}
-	c.done(x)
-	return cell.bucket != nil
+	defer c.done(x)
+	return x.delete(hash, key)
 }
 
 // Clear removes all entries. The counters stay.
@@ -339,7 +339,7 @@ func (c *Bytes) Advance(now int64) {
 type Stats struct {
 	Hits, Misses, Evictions, Rejected uint64
 	Crowded                           uint64 // evictions for room in the index (Options.Entry)
-	Looked                            uint64 // entries that evictions looked at
+	Examined                          uint64 // entries that evictions examined
 	Entries                           uint64
 	KeyBytes, ValueBytes              uint64
 	Index                             uint64 // bytes of the index and of evicted keys
@@ -370,7 +370,7 @@ func (c *Bytes) Stats() (sum Stats) {
 		sum.Evictions += x.evictions
 		sum.Rejected += x.rejected
 		sum.Crowded += x.crowded
-		sum.Looked += x.looked
+		sum.Examined += x.examined
 		sum.Entries += x.entries
 		sum.KeyBytes += x.keyBytes
 		sum.ValueBytes += x.valueBytes

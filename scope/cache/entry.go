@@ -83,7 +83,8 @@ func (e entry) size() int64 {
 	return (int64(e.begin()) + int64(e.keySize()) + int64(e.valueSize()) + 7) &^ 7
 }
 
-// write makes an entry at the front of the bytes.
+// write makes an entry at the front of the bytes. The entry is dead until it is whole: a read of
+// key or value may panic (debug.SetPanicOnFault).
 func write(to, key, value []byte, until int64) {
 	sizes := uint64(len(value)) | uint64(len(key))<<entryKey
 	rest := to[header:]
@@ -92,9 +93,23 @@ func write(to, key, value []byte, until int64) {
 		binary.LittleEndian.PutUint64(rest, uint64(until))
 		rest = rest[untilSize:]
 	}
-	binary.LittleEndian.PutUint64(to, sizes)
+	binary.LittleEndian.PutUint64(to, sizes|entryDead)
 	copy(rest[copy(rest, key):], value)
+	binary.LittleEndian.PutUint64(to, sizes)
 }
+
+// rewrite is write over an entry of the same key and size.
+func (e entry) rewrite(value []byte, until int64) {
+	sizes := e.sizes()&^math.MaxUint32 | uint64(len(value))
+	*(*uint64)(e.p) = sizes | entryDead
+	if sizes&entryEnds != 0 {
+		*(*int64)(unsafe.Add(e.p, header)) = until
+	}
+	copy(e.value(), value)
+	*(*uint64)(e.p) = sizes
+}
+
+func (e entry) ends() bool { return e.sizes()&entryEnds != 0 }
 
 func (q *queue) size() int64 { return int64(len(q.bytes)) }
 

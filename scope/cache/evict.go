@@ -11,18 +11,20 @@ func (x *shard) set(hash uint64, key, value []byte, until, size int64) {
 		x.add(hash, key, value, until, size, in, 0)
 		return
 	}
-	x.keyBytes -= uint64(e.keySize())
-	x.valueBytes -= uint64(e.valueSize())
-	if e.size() == size {
-		write(e.all(), key, value, until)
+	x.left(e)
+	if e.size() == size && e.ends() == (until != forever) {
+		tags, reads := c.tags[c.n&1], c.reads
+		c.empty() // until the entry is whole: a read of key or value may panic
+		e.rewrite(value, until)
+		c.tags[c.n&1], c.reads = tags, reads
 		c.read()
+		x.entries++
 		x.count(key, value)
 		return
 	}
 	in, reads := c.queue(), c.count()
-	e.kill()
 	c.empty()
-	x.entries--
+	e.kill()
 	x.add(hash, key, value, until, size, in, reads)
 }
 
@@ -46,6 +48,18 @@ func (x *shard) add(hash uint64, key, value []byte, until, size int64, in, reads
 	x.count(key, value)
 }
 
+// delete removes a key, and reports whether the shard had it.
+func (x *shard) delete(hash uint64, key []byte) bool {
+	c, e := x.find(hash, key)
+	if c.bucket == nil {
+		return false
+	}
+	c.empty()
+	e.kill()
+	x.left(e)
+	return true
+}
+
 // gone counts an entry that was evicted.
 func (x *shard) gone(e entry) {
 	x.evictions++
@@ -64,7 +78,7 @@ func (x *shard) evict(in uint) {
 	q := &x.queues[in]
 	for chance := 0; ; chance++ {
 		place, size := q.take()
-		x.looked++
+		x.examined++
 		e := q.entry(place)
 		if e.isDead() {
 			return

@@ -78,10 +78,9 @@ func (c cell) set(tag uint64, queue uint, place int64, reads uint) {
 	c.reads |= uint16(reads) << (2 * c.n % 16)
 }
 
-// empty makes the cell empty.
+// empty makes the cell empty. Its place stays, and means nothing.
 func (c cell) empty() {
 	c.tags[c.n&1] &^= 0xffff << (c.n / 2 % 4 * 16)
-	c.move(0, 0)
 	c.reads &^= readsMost << (2 * c.n % 16)
 }
 
