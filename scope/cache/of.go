@@ -15,9 +15,8 @@ import (
 )
 
 // Of holds at most n values of V by keys of type K. Each method that returns a value pins it: the
-// value stays in its place until [Of.Unpin]. A value that isn't pinned may be evicted by any
-// [Of.GetOrLoad], [Of.Add] or [Of.Resize]. The small queue of its policy has a tenth
-// of the values.
+// value doesn't move, and isn't evicted, until [Of.Unpin]. A value that isn't pinned may be evicted
+// by any [Of.GetOrLoad], [Of.Add] or [Of.Resize].
 //
 // Goroutines may share an Of. Each method takes one lock, and runs loaders and finalizers outside
 // of it. A value belongs to the goroutines that pinned it, which share it as any other memory. The
@@ -75,13 +74,14 @@ const (
 	isAside   // pinned, and its turn to leave a queue has come
 	inLoad    // the loader runs
 	isLeaving // the finalizer runs
+	isDeleted // pinned, and no key leads to it
 )
 
 func (e *ofEntry) has() bool { return e.where-1 < isAside }
 
 const (
 	ofReads   = 3
-	looksMost = 32 // second chances of one eviction
+	ofChances = 32 // second chances of one eviction
 )
 
 var numbers = scope.Plain[uint32]()
@@ -105,7 +105,7 @@ func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.M
 
 // NewObjects is [New] for values with a finalizer. The finalizer runs exactly once for each value
 // that Add returned or a loader completed: when the value is evicted or deleted, on the goroutine
-// that needs its place, or else when s closes, also if it is pinned. It must not use the cache. Its
+// that does so, or else when s closes, also if it is pinned. It must not use the cache. Its
 // error, or panic, goes to the caller of the method that evicted the value; the bytes are free in
 // any case. A value that isn't loaded in full is freed without its finalizer. A state of package
 // save refuses objects.
@@ -251,8 +251,11 @@ func (c *Of[K, V]) Unpin(x *V) {
 	e.pins--
 	if e.pins == 0 {
 		c.pinned--
-		if e.where == isAside {
+		switch e.where {
+		case isAside:
 			c.push(inMain, i)
+		case isDeleted:
+			c.leave(i)
 		}
 	}
 	c.mu.Unlock()
@@ -304,7 +307,8 @@ func (c *Of[K, V]) find(k K) (i uint32, ok bool) {
 	return *p, true
 }
 
-// Len returns the number of values, without those in load; 0 after the scope closed.
+// Len returns the number of values, without those in load, but with those that were deleted while
+// they were pinned; 0 after the scope closed.
 func (c *Of[K, V]) Len() int {
 	if !c.lock() {
 		return 0
@@ -317,17 +321,17 @@ func (c *Of[K, V]) len() int { return int(c.words.used) - c.loading - c.leaving 
 
 // OfStats are figures of an [Of].
 type OfStats struct {
-	Len, Limit int    // values now; the most, of Resize
-	Pinned     int    // values that are pinned now
-	Loading    int    // values in load now
-	Hits       uint64 // values that Get, At and GetOrLoad found
-	Misses     uint64 // values that they didn't find
-	Loads      uint64 // loaders that were called
-	Failed     uint64 // loaders that made no value
-	Refused    uint64 // InUseErrors
-	Evictions  uint64 // values evicted
-	Looks      uint64 // values that evictions looked at, each with the values it evicted
-	MostLooks  uint64 // of one eviction
+	Len, Limit  int    // values now; the most, of Resize
+	Pinned      int    // values that are pinned now
+	Loading     int    // values in load now
+	Hits        uint64 // values that Get, At and GetOrLoad found
+	Misses      uint64 // values that they didn't find
+	Loads       uint64 // loaders that were called
+	Failed      uint64 // loaders that made no value
+	Refused     uint64 // InUseErrors
+	Evictions   uint64 // values evicted
+	Examined    uint64 // values that evictions examined, also the evicted ones
+	MaxExamined uint64 // by one eviction
 }
 
 // Stats returns the figures of c. The zero OfStats are those of a cache whose scope closed.

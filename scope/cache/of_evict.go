@@ -58,10 +58,10 @@ func (c *Of[K, V]) unlink(i uint32) {
 // are pinned. isNew reports whether the value was in the small queue.
 //
 // A pinned value whose turn has come is put aside, and its last Unpin puts it into the main queue,
-// so no two evictions look at it in vain. After looksMost second chances a value that was read is
-// evicted too. So one eviction looks at looksMost + 1 values and the pinned ones at most.
+// so no two evictions examine it in vain. After ofChances second chances a value that was read is
+// evicted as well. So apart from pinned values, one eviction examines at most ofChances + 1.
 func (c *Of[K, V]) choose() (i uint32, isNew, ok bool) {
-	w, looks := c.words, uint64(0)
+	w, examined := c.words, uint64(0)
 	for {
 		from := inMain
 		if w.small.count >= max(w.limit/10, 1) || w.main.count == 0 {
@@ -73,7 +73,7 @@ func (c *Of[K, V]) choose() (i uint32, isNew, ok bool) {
 		}
 		i = q.oldest - 1
 		e := &c.entries[i]
-		looks++
+		examined++
 		reads := e.reads
 		if from == inSmall {
 			e.reads = 0
@@ -83,15 +83,15 @@ func (c *Of[K, V]) choose() (i uint32, isNew, ok bool) {
 		c.unlink(i)
 		if e.pins > 0 {
 			e.where = isAside
-		} else if reads > 0 && looks <= looksMost {
+		} else if reads > 0 && examined <= ofChances {
 			c.push(inMain, i)
 		} else {
 			isNew, ok = from == inSmall, true
 			break
 		}
 	}
-	c.stats.Looks += looks
-	c.stats.MostLooks = max(c.stats.MostLooks, looks)
+	c.stats.Examined += examined
+	c.stats.MaxExamined = max(c.stats.MaxExamined, examined)
 	return i, isNew, ok
 }
 
@@ -182,8 +182,16 @@ func (c *Of[K, V]) forget(at uint32) {
 	c.keys[at] = *new(K)
 }
 
-// Delete evicts the value of k now, and returns the error of its finalizer. It returns nil if the
-// cache has no such value, and an error if the value is pinned or in load.
+// Delete removes the value of k, and returns the error of its finalizer. It returns nil if the
+// cache has no such value.
+//
+// A value without a finalizer may be pinned or in load. The callers that pinned it or wait for it
+// keep it, and its last Unpin frees it. A later call doesn't find it: GetOrLoad loads k again, even
+// while the earlier load runs. So delete a key after a change of its source, and no later call
+// returns the old value.
+//
+// A value with a finalizer stays while it is pinned or in load, and Delete returns an error: the
+// finalizer of one value of a key ends before the load of the next.
 func (c *Of[K, V]) Delete(k K) error {
 	if !c.lock() {
 		return nil
@@ -194,6 +202,11 @@ func (c *Of[K, V]) Delete(k K) error {
 		return nil
 	}
 	if e := c.entries[i]; e.pins > 0 || e.where == inLoad {
+		if c.fin == nil {
+			c.detach(i)
+			c.mu.Unlock()
+			return nil
+		}
 		c.mu.Unlock()
 		if e.where == inLoad {
 			return fmt.Errorf("cache: Delete of %v %s, which is in load", reflect.TypeFor[V](), keyText(k))
@@ -202,6 +215,18 @@ func (c *Of[K, V]) Delete(k K) error {
 	}
 	c.unlink(i)
 	return c.end(i, false)
+}
+
+// detach removes the key of an entry that is pinned or in load.
+func (c *Of[K, V]) detach(i uint32) {
+	c.index.Delete(c.keys[i])
+	c.keys[i] = *new(K)
+	if c.entries[i].where == inLoad {
+		c.runs(i).deleted = true
+		return
+	}
+	c.unlink(i)
+	c.entries[i].where = isDeleted
 }
 
 // Clear evicts all values that aren't pinned, and forgets the remembered keys. It returns the
@@ -268,8 +293,8 @@ func (c *Of[K, V]) Resize(m int) error {
 }
 
 // Trim returns whole pages without values to the system, and the number of bytes that were present
-// in them. A value stays in its place, so a page with a part of one stays too: of values that are
-// smaller than a page few pages may go back. The cache keeps the addresses, and uses them again
+// in them. Values don't move, so a page with a part of one stays as well: of values that are
+// smaller than a page, few pages may be free. The cache keeps the addresses, and uses them again
 // when it needs them. Trim returns 0 in the cases of [Bytes.Trim], and after the scope closed. It
 // ends at an error of the system. Cost: O(n), and two system calls for each range of free pages,
 // with the lock.

@@ -19,10 +19,11 @@ var ErrPresent = errors.New("cache: the key has a value, or one in load")
 var ErrCycle = errors.New("cache: a load would wait for itself")
 
 // GetOrLoad returns the value of k, pinned. If the cache has none, it calls fn with a zeroed V to
-// fill, and keeps the value if fn returns nil. The place is taken before: if all values are pinned
-// or in load, GetOrLoad returns an [InUseError] and doesn't call fn.
+// fill, and keeps the value if fn returns nil. It makes room before: if all values are pinned or in
+// load, GetOrLoad returns an [InUseError] and doesn't call fn.
 //
-// At most one loader runs for a key at a time. Other callers wait for it, and get its value. If it
+// At most one loader runs for a key at a time, unless the key is deleted meanwhile ([Of.Delete]).
+// Other callers wait for it, and get its value. If it
 // returns an error, panics or ends its goroutine, the key is free again, and each waiting caller
 // goes on with its own fn. So an error is kept nowhere. A wait ends with ctx; its error is
 // returned. If ctx has ended, a value that is there is returned, and fn isn't called.
@@ -52,9 +53,12 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, fn func(ctx context.Conte
 			}
 			continue
 		}
-		if err := ctx.Err(); err != nil {
+		var outer *load
+		var ended error
+		c.guard(func() { outer, ended = outerOf(ctx), ctx.Err() })
+		if ended != nil {
 			c.mu.Unlock()
-			return nil, fmt.Errorf("cache: load of %v %s: %w", reflect.TypeFor[V](), keyText(k), err)
+			return nil, fmt.Errorf("cache: load of %v %s: %w", reflect.TypeFor[V](), keyText(k), ended)
 		}
 		i, err := c.enter(k)
 		if err != nil {
@@ -63,7 +67,7 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, fn func(ctx context.Conte
 		if i == 0 {
 			continue
 		}
-		return c.load(ctx, k, i-1, fn)
+		return c.load(ctx, outer, k, i-1, fn)
 	}
 }
 
@@ -83,7 +87,7 @@ func (c *Of[K, V]) Add(k K) (*V, error) {
 			return nil, err
 		}
 		if i != 0 {
-			c.enters(i-1, 1)
+			c.enters(i-1, 1, false)
 			x := c.value(i - 1)
 			c.mu.Unlock()
 			return x, nil
@@ -125,7 +129,7 @@ func (c *Of[K, V]) enter(k K) (uint32, error) {
 }
 
 // enters makes an entry in load a value with that many pins.
-func (c *Of[K, V]) enters(i uint32, pins uint32) {
+func (c *Of[K, V]) enters(i uint32, pins uint32, deleted bool) {
 	e, to := &c.entries[i], inSmall
 	if e.returns {
 		to = inMain
@@ -133,7 +137,11 @@ func (c *Of[K, V]) enters(i uint32, pins uint32) {
 	c.loading--
 	c.pinned++
 	e.pins, e.returns = pins, false
-	c.push(to, i)
+	if deleted {
+		e.where = isDeleted
+	} else {
+		c.push(to, i)
+	}
 	if arena_c.Checked {
 		c.pinners[i].site.Note()
 	}
@@ -151,6 +159,7 @@ type running[K comparable] struct {
 	waiting uint32
 	isOver  bool
 	ok      bool // the value is there, with a pin for each waiting goroutine
+	deleted bool // no key leads to the entry
 	next    *running[K]
 }
 
@@ -174,6 +183,24 @@ func keyText[K any](k K) string {
 	return fmt.Sprint(k)
 }
 
+// guard calls fn, which calls methods of a caller's context. If one panics, it gives up the lock.
+func (c *Of[K, V]) guard(fn func()) {
+	held := true
+	defer func() {
+		if held {
+			c.mu.Unlock()
+		}
+	}()
+	fn()
+	held = false
+}
+
+// outerOf returns the load whose loader has ctx, or nil.
+func outerOf(ctx context.Context) *load {
+	l, _ := ctx.Value(innermost{}).(*load)
+	return l
+}
+
 // run adds r to those that run. The lock is held.
 func (c *Of[K, V]) run(r *running[K]) { r.next, c.running = c.running, r }
 
@@ -195,10 +222,9 @@ func (c *Of[K, V]) over(r *running[K]) bool {
 }
 
 // load calls the loader for an entry in load, and gives up the lock meanwhile.
-func (c *Of[K, V]) load(ctx context.Context, k K, i uint32, fn func(context.Context, *V) error) (x *V, err error) {
+func (c *Of[K, V]) load(ctx context.Context, outer *load, k K, i uint32, fn func(context.Context, *V) error) (x *V, err error) {
 	r := &running[K]{Context: ctx, of: reflect.TypeFor[V]().String(), key: k, entry: i}
-	r.graph.outer, _ = ctx.Value(innermost{}).(*load)
-	r.graph.name = r
+	r.graph.outer, r.graph.name = outer, r
 	state := c.header.State(uint64(i))
 	if c.fin != nil {
 		*state = arena_c.ChunkLeaving // closing the scope doesn't finalize it
@@ -213,11 +239,14 @@ func (c *Of[K, V]) load(ctx context.Context, k K, i uint32, fn func(context.Cont
 			if c.fin != nil {
 				*state = arena_c.ChunkLive
 			}
-			if r.ok {
-				c.enters(i, r.waiting+1)
-			} else {
-				c.stats.Failed++
-				c.loading--
+			switch {
+			case r.ok:
+				c.enters(i, r.waiting+1, r.deleted)
+			case r.deleted:
+				c.fails()
+				c.leave(i)
+			default:
+				c.fails()
 				c.drop(i, false)
 			}
 		} else if r.ok {
@@ -236,14 +265,13 @@ func (c *Of[K, V]) load(ctx context.Context, k K, i uint32, fn func(context.Cont
 // wait waits for the load or the finalizer of an entry, and gives up the lock. It returns the
 // pinned value; or nil and no error, and the caller goes on by itself.
 func (c *Of[K, V]) wait(ctx context.Context, k K, i uint32) (*V, error) {
-	r := c.running
-	for r != nil && r.entry != i {
-		r = r.next
-	}
-	in, _ := ctx.Value(innermost{}).(*load)
-	if err := in.await(&r.graph); err != nil {
+	r := c.runs(i)
+	var in *load
+	var ends <-chan struct{}
+	c.guard(func() { in, ends = outerOf(ctx), ctx.Done() })
+	if way := in.await(&r.graph); way != nil {
 		c.mu.Unlock()
-		return nil, err
+		return nil, in.cycle(way)
 	}
 	if r.done == nil {
 		r.done = make(chan struct{})
@@ -253,60 +281,66 @@ func (c *Of[K, V]) wait(ctx context.Context, k K, i uint32) (*V, error) {
 	c.mu.Unlock()
 	select {
 	case <-done:
-	case <-ctx.Done():
+	case <-ends:
 	}
 	in.awaited(&r.graph)
 	c.open("GetOrLoad")
+	if !r.isOver {
+		r.waiting--
+		c.mu.Unlock()
+		return nil, fmt.Errorf("cache: wait for the load of %v %s: %w", reflect.TypeFor[V](), keyText(k), ctx.Err())
+	}
 	defer c.mu.Unlock()
-	switch {
-	case r.ok && r.isOver:
-		c.stats.Hits++
-		return c.value(i), nil
-	case r.isOver:
+	if !r.ok {
 		return nil, nil
 	}
-	r.waiting--
-	return nil, fmt.Errorf("cache: wait for the load of %s: %w", r, ctx.Err())
+	c.stats.Hits++
+	return c.value(i), nil
+}
+
+// runs returns the load or the finalizer of an entry. pre: one runs.
+func (c *Of[K, V]) runs(i uint32) *running[K] {
+	r := c.running
+	for r.entry != i {
+		r = r.next
+	}
+	return r
+}
+
+// fails counts a load that made no value.
+func (c *Of[K, V]) fails() {
+	c.stats.Failed++
+	c.loading--
 }
 
 // load is a load of any cache, in the graph of the loads that wait for each other.
 type load struct {
 	outer *load   // whose loader called GetOrLoad
 	on    []*load // the loads that it waits for
-	look  uint64  // the mark of the last search that came by
+	mark  uint64  // of the last search that came by
 	name  fmt.Stringer
 }
 
 // waits guards the graph.
 var waits struct {
 	sync.Mutex
-	looks uint64
+	marks uint64
 }
 
-// await adds to the graph that l and its outer loads wait for another load. It returns an error if
-// that load waits for one of them. l is nil outside of loaders.
-func (l *load) await(other *load) error {
+// await adds to the graph that l and its outer loads wait for another load. If that load waits for
+// one of them, it returns the way there, and adds nothing. l is nil outside of loaders.
+func (l *load) await(other *load) (path []*load) {
 	if l == nil {
 		return nil
 	}
 	waits.Lock()
 	defer waits.Unlock()
-	waits.looks += 2
+	waits.marks += 2
 	for o := l; o != nil; o = o.outer {
-		o.look = waits.looks
+		o.mark = waits.marks
 	}
-	if path := other.way(waits.looks, nil); path != nil {
-		text := ""
-		for i, by := range path {
-			if i > 0 {
-				text += ", which waits for "
-			}
-			text += "the load of " + by.name.String()
-		}
-		if path[len(path)-1] != l {
-			text += ", whose loader waits for it"
-		}
-		return fmt.Errorf("%w: the load of %v waits for %s; load one of them after the other, not in its loader", ErrCycle, l.name, text)
+	if path := other.way(waits.marks, nil); path != nil {
+		return path
 	}
 	for o := l; o != nil; o = o.outer {
 		o.on = append(o.on, other)
@@ -314,19 +348,35 @@ func (l *load) await(other *load) error {
 	return nil
 }
 
-// way returns the way from l to a load that is marked with look, or nil. It marks the others that
-// it comes by with look + 1.
-func (l *load) way(look uint64, path []*load) []*load {
+// cycle returns the error of a load that would wait for itself, by way of a path. The names are a
+// caller's methods, so no lock is held.
+func (l *load) cycle(path []*load) error {
+	text := ""
+	for i, by := range path {
+		if i > 0 {
+			text += ", which waits for "
+		}
+		text += "the load of " + by.name.String()
+	}
+	if path[len(path)-1] != l {
+		text += ", whose loader waits for it"
+	}
+	return fmt.Errorf("%w: the load of %v waits for %s; load one of them after the other, not in its loader", ErrCycle, l.name, text)
+}
+
+// way returns the way from l to a load that is marked with mark, or nil. It marks the others that
+// it comes by with mark + 1.
+func (l *load) way(mark uint64, path []*load) []*load {
 	path = append(path, l)
-	switch l.look {
-	case look:
+	switch l.mark {
+	case mark:
 		return path
-	case look + 1:
+	case mark + 1:
 		return nil
 	}
-	l.look = look + 1
+	l.mark = mark + 1
 	for _, on := range l.on {
-		if found := on.way(look, path); found != nil {
+		if found := on.way(mark, path); found != nil {
 			return found
 		}
 	}

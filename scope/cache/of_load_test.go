@@ -64,7 +64,6 @@ func TestOneLoadAtATime(t *testing.T) {
 		waitFor(c, others)
 		assert.Nil(t, c.Get(5), "in load")
 		assert.Nil(t, c.At(c.Handle(x)), "in load")
-		assert.ErrorContains(t, c.Delete(5), "in load")
 		_, err := c.Add(5)
 		assert.ErrorIs(t, err, cache.ErrPresent)
 		assert.Equal(t, 0, c.Len())
@@ -76,12 +75,217 @@ func TestOneLoadAtATime(t *testing.T) {
 	for _, other := range got {
 		assert.Same(t, x, other)
 	}
-	assert.ErrorContains(t, c.Delete(5), "with 8 pins")
 	for range others + 1 {
 		c.Unpin(x)
 	}
 	assert.Equal(t, 0, c.Stats().Pinned)
 	assert.EqualValues(t, 1, c.Stats().Loads)
+	require.NoError(t, s.Close())
+}
+
+// TestDeleteOfALoad: the callers that came before the Delete get the value of the load, and no
+// later one does, during the load or after it.
+func TestDeleteOfALoad(t *testing.T) {
+	const others = 3
+	c, s := ofChunks(t, 2)
+	var group sync.WaitGroup
+	var got [others]*chunk
+	old, err := c.GetOrLoad(background, 5, func(_ context.Context, x *chunk) error {
+		*x = chunk{At: 5, Made: 1}
+		for i := range others {
+			group.Go(func() {
+				var err error
+				got[i], err = c.GetOrLoad(background, 5, nil2)
+				assert.NoError(t, err)
+			})
+		}
+		waitFor(c, others)
+		require.NoError(t, c.Delete(5))
+		require.NoError(t, c.Delete(5), "nothing is left to delete")
+		later, err := c.GetOrLoad(background, 5, func(_ context.Context, x *chunk) error {
+			*x = chunk{At: 5, Made: 2}
+			return nil
+		})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, later.Made)
+		c.Unpin(later)
+		return nil
+	})
+	require.NoError(t, err)
+	group.Wait()
+	for _, other := range got {
+		assert.Same(t, old, other)
+	}
+	assert.Equal(t, chunk{At: 5, Made: 1}, *old)
+	assert.Nil(t, c.At(c.Handle(old)))
+	_, err = c.GetOrLoad(background, 6, loader(6)) // evicts the later value: the old one is pinned
+	require.NoError(t, err)
+	assert.Nil(t, c.Get(5))
+	assert.Equal(t, [2]int{2, 2}, [2]int{c.Len(), c.Stats().Pinned})
+	for range others + 1 {
+		c.Unpin(old)
+	}
+	assert.Equal(t, [2]int{1, 1}, [2]int{c.Len(), c.Stats().Pinned}, "the last Unpin frees it")
+
+	_, err = c.GetOrLoad(background, 7, func(context.Context, *chunk) error {
+		require.NoError(t, c.Delete(7))
+		return errLoad
+	})
+	assert.Equal(t, errLoad, err)
+	assert.Equal(t, 1, c.Len())
+	c.Unpin(load(t, c, 7))
+	require.NoError(t, s.Close())
+}
+
+// TestDeleteOfPinned: the value stays for those that pinned it, and no later call finds it.
+func TestDeleteOfPinned(t *testing.T) {
+	c, s := ofChunks(t, 2)
+	old := load(t, c, 5)
+	h := c.Handle(old)
+	require.NoError(t, c.Delete(5))
+	assert.Nil(t, c.Get(5))
+	assert.Nil(t, c.At(h))
+	x, err := c.Add(5)
+	require.NoError(t, err)
+	assert.NotSame(t, old, x)
+	assert.Equal(t, chunk{At: 5}, *old)
+	_, err = c.Add(6)
+	require.ErrorIs(t, err, scope.ErrFull, "it takes a place until then")
+	c.Unpin(old)
+	_, err = c.Add(6)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}
+
+// TestDeleteOfObjects: a value with a finalizer stays while it is pinned or in load.
+func TestDeleteOfObjects(t *testing.T) {
+	s := open(t).Scratch(0, 0).Open("world")
+	c := cache.NewObjects(s, places, mortals, 2)
+	x, err := c.GetOrLoad(background, 5, func(_ context.Context, x *chunk) error {
+		assert.EqualError(t, c.Delete(5), "cache: Delete of cache_test.chunk 5, which is in load")
+		x.At = 5
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Same(t, x, c.Get(5))
+	assert.EqualError(t, c.Delete(5), "cache: Delete of cache_test.chunk 5 with 2 pins; Unpin it first")
+	c.Unpin(x)
+	c.Unpin(x)
+	require.NoError(t, c.Delete(5))
+	assert.Equal(t, []chunk{{At: 5}}, ended)
+	require.NoError(t, s.Close())
+}
+
+// TestDeleteAfterAChange: one goroutine changes the source of a key and deletes the key. No call
+// that begins after a Delete returns a value from before the change.
+func TestDeleteAfterAChange(t *testing.T) {
+	const readers, keys = 3, 4
+	rounds := step.Pick(2000, 20_000, 1_000_000)
+	c, s := ofChunks(t, keys+2*readers)
+	var versions, deleted [keys]atomic.Uint64
+	var stop atomic.Bool
+	var group sync.WaitGroup
+	for r := range uint64(readers) {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(r, 3))
+			for !stop.Load() {
+				k := random.Int64N(keys)
+				least := deleted[k].Load()
+				x, err := c.GetOrLoad(background, k, func(_ context.Context, x *chunk) error {
+					*x = chunk{At: k, Made: versions[k].Load()}
+					runtime.Gosched()
+					return nil
+				})
+				if !assert.NoError(t, err) {
+					return
+				}
+				if x.At != k || x.Made < least {
+					t.Errorf("version %d of %d for %d, after a Delete at %d", x.Made, x.At, k, least)
+				}
+				runtime.Gosched()
+				c.Unpin(x)
+			}
+		})
+	}
+	for i := 0; i < rounds || c.Stats().Loads < uint64(rounds/10); i++ {
+		k := int64(i % keys)
+		version := versions[k].Add(1)
+		assert.NoError(t, c.Delete(k))
+		deleted[k].Store(version)
+		runtime.Gosched()
+	}
+	stop.Store(true)
+	group.Wait()
+	assert.Zero(t, c.Stats().Pinned)
+	require.NoError(t, s.Close())
+}
+
+// strange is a context whose methods panic, as those of a nil pointer do.
+type strange struct {
+	context.Context
+	in string
+}
+
+func (s *strange) Err() error {
+	if s.in == "Err" {
+		panic("Err")
+	}
+	return nil
+}
+
+func (s *strange) Done() <-chan struct{} {
+	if s.in == "Done" {
+		panic("Done")
+	}
+	return nil
+}
+
+func (s *strange) Value(any) any {
+	if s.in == "Value" {
+		panic("Value")
+	}
+	return nil
+}
+
+// loud is a key that uses its cache for its text.
+type loud struct{ at int64 }
+
+var loudCache *cache.Of[loud, chunk]
+
+func (l loud) String() string { return fmt.Sprint(l.at, " of ", loudCache.Len()) }
+
+// TestCallersMethods: no method of a ctx or a key that panics or uses the cache leaves the lock.
+func TestCallersMethods(t *testing.T) {
+	c, s := ofChunks(t, 2)
+	for _, in := range []string{"Err", "Value"} {
+		assert.PanicsWithValue(t, in, func() { _, _ = c.GetOrLoad(&strange{background, in}, 5, nil2) })
+	}
+	var group sync.WaitGroup
+	_, err := c.GetOrLoad(background, 5, func(context.Context, *chunk) error {
+		for _, in := range []string{"Done", "Value"} {
+			group.Go(func() {
+				assert.PanicsWithValue(t, in, func() { _, _ = c.GetOrLoad(&strange{background, in}, 5, nil2) })
+			})
+		}
+		group.Wait()
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 1, c.Len())
+
+	loudCache = cache.New(s, scope.Plain[loud](), chunks, 2)
+	ctx, cancel := context.WithCancel(background)
+	_, err = loudCache.GetOrLoad(background, loud{5}, func(in context.Context, _ *chunk) error {
+		_, err := loudCache.GetOrLoad(in, loud{5}, nil2)
+		return err
+	})
+	assert.ErrorIs(t, err, cache.ErrCycle)
+	_, err = loudCache.GetOrLoad(background, loud{5}, func(context.Context, *chunk) error {
+		cancel()
+		_, err := loudCache.GetOrLoad(ctx, loud{5}, nil2)
+		return err
+	})
+	assert.EqualError(t, err, "cache: wait for the load of cache_test.chunk 5 of 0: context canceled")
 	require.NoError(t, s.Close())
 }
 
@@ -150,7 +354,7 @@ func TestContextsEnd(t *testing.T) {
 	require.NoError(t, err)
 	c.Unpin(x)
 	assert.Equal(t, 0, c.Stats().Pinned, "the goroutine that went away has no pin")
-	_, err = c.GetOrLoad(ctx, 6, func(context.Context, *chunk) error { panic("a load") })
+	_, err = c.GetOrLoad(ctx, 6, nil2)
 	assert.ErrorIs(t, err, context.Canceled)
 	y, err := c.GetOrLoad(ctx, 5, nil2)
 	require.NoError(t, err)
@@ -277,7 +481,7 @@ func TestALoadOfManyThatWait(t *testing.T) {
 func TestLoadsOfLoads(t *testing.T) {
 	const workers, keys, deep = 4, 9, 3
 	rounds := step.Pick(500, 2000, 100_000)
-	c, s := ofChunks(t, keys)
+	c, s := ofChunks(t, workers*(deep+1)) // a value each for the loads of deleted keys
 	var group sync.WaitGroup
 	var cycles, loads atomic.Uint64
 	for w := range uint64(workers) {
@@ -300,7 +504,7 @@ func TestLoadsOfLoads(t *testing.T) {
 						t.Errorf("%d for %d", x.At, k)
 					}
 					c.Unpin(x)
-					_ = c.Delete(k) // may be pinned
+					assert.NoError(t, c.Delete(k))
 				} else if assert.ErrorIs(t, err, cache.ErrCycle) {
 					cycles.Add(1)
 				}

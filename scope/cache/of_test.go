@@ -47,8 +47,9 @@ func TestAScanPasses(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestBoundedLooks: an eviction gives at most 32 second chances, however many values were read.
-func TestBoundedLooks(t *testing.T) {
+// TestBoundedExaminations: an eviction gives at most 32 second chances, however many values were
+// read.
+func TestBoundedExaminations(t *testing.T) {
 	c, s := ofChunks(t, 400)
 	for range 5 {
 		for at := range int64(400) {
@@ -56,8 +57,8 @@ func TestBoundedLooks(t *testing.T) {
 		}
 	}
 	c.Unpin(load(t, c, 1000))
-	assert.EqualValues(t, 33, c.Stats().MostLooks)
-	assert.EqualValues(t, 33, c.Stats().Looks)
+	assert.EqualValues(t, 33, c.Stats().MaxExamined)
+	assert.EqualValues(t, 33, c.Stats().Examined)
 	require.NoError(t, c.Clear())
 	for at := range int64(400) { // all but the newest are pinned
 		load(t, c, at)
@@ -65,12 +66,12 @@ func TestBoundedLooks(t *testing.T) {
 	x := c.Get(399)
 	c.Unpin(x)
 	c.Unpin(x)
-	before := c.Stats().Looks
+	before := c.Stats().Examined
 	c.Unpin(load(t, c, 1001))
-	assert.LessOrEqual(t, c.Stats().Looks-before, uint64(32+400))
-	before = c.Stats().Looks
+	assert.LessOrEqual(t, c.Stats().Examined-before, uint64(32+400))
+	before = c.Stats().Examined
 	c.Unpin(load(t, c, 1002))
-	assert.EqualValues(t, 1, c.Stats().Looks-before, "the pinned ones aren't looked at again")
+	assert.EqualValues(t, 1, c.Stats().Examined-before, "the pinned ones aren't looked at again")
 	require.NoError(t, s.Close())
 }
 
