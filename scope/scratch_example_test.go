@@ -49,3 +49,22 @@ func ExampleScratches_Pick() {
 	// dnop
 	// scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a conflicting scope; raise scratch.each in the plan
 }
+
+// A worker's temporary data is in a scope of its scratch arena, which closes when the function
+// returns.
+func ExampleScratch() {
+	b, scratch := openExample()
+	defer b.Close()
+	err := scratch.Do("count letters", func(s scope.Scope) error {
+		counts := letters.Slice(s, 128)
+		for _, letter := range "ribbit" {
+			counts[letter]++
+		}
+		fmt.Println(counts['b'], "times b,", scratch.Stats().Used, "bytes used")
+		return nil
+	})
+	fmt.Println(err, scratch.Stats().Used, "bytes used")
+	// Output:
+	// 2 times b, 512 bytes used
+	// <nil> 0 bytes used
+}

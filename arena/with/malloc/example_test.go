@@ -1,0 +1,28 @@
+//go:build linux && cgo && !asan
+
+package malloc_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/upfront-mem/upfront/arena/with/malloc"
+	"github.com/upfront-mem/upfront/budget"
+)
+
+// From Open on, C's malloc allocates in 16 MiB of the plan. A process has one such heap, which
+// stays after Close.
+func Example() {
+	b, err := budget.Open(budget.Plan{
+		Name:    "indexer",
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
+		CHeap:   budget.CHeapPlan{Size: 16 * budget.MiB},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	stats := malloc.ReadStats()
+	fmt.Println(budget.SizeText(stats.Size), "for C,", stats.Fulls, "requests refused")
+	// Output: 16384KiB for C, 0 requests refused
+}
