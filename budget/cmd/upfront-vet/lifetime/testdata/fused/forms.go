@@ -5,7 +5,7 @@
 //	complex  the same, within a product of complex128
 //	exact    the same, and the product has nothing to round
 //	silent   the same, and a comment silences the report
-//	spare    Go's compiler doesn't fuse the product, but the language allows it
+//	spare    the language allows to fuse the product, and Go 1.26 doesn't; a later release may
 //	apart    no product may be fused
 package forms
 
