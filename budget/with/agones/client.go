@@ -29,7 +29,8 @@ const (
 
 // Client makes calls to a sidecar. A call fails if ctx ends, after two seconds without an answer,
 // or if the answer isn't as the protocol says. Each call is a connection of its own, so a sidecar
-// that restarts fails only the calls until it listens. A call allocates some KiB on the Go heap.
+// that restarts fails only the calls until it listens. A call allocates about 12 KiB on the Go
+// heap.
 type Client struct {
 	base string
 	http http.Client
@@ -43,8 +44,8 @@ func New(address string) *Client {
 
 func newClient(address string, dial func(ctx context.Context, network, address string) (net.Conn, error)) *Client {
 	return &Client{base: "http://" + address, http: http.Client{
-		Transport: &http.Transport{DialContext: dial, MaxIdleConns: 1, IdleConnTimeout: time.Minute, DisableCompression: true,
-			MaxResponseHeaderBytes: 64 << 10},
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, DisableCompression: true,
+			ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

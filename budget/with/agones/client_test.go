@@ -237,6 +237,20 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// A connection isn't used again: a sidecar that restarted would close it, and lose the call.
+func TestConnections(t *testing.T) {
+	var used atomic.Int32
+	c := raw(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+		n, _ := c.Read(make([]byte, 1)) // until the client ends the connection, or makes another call
+		used.Add(int32(1 + n))
+	})
+	for range 5 {
+		require.NoError(t, c.Ready(t.Context()))
+	}
+	require.Eventually(t, func() bool { return used.Load() == 5 }, time.Minute, time.Millisecond)
+}
+
 // A watch returns each change, and ends when the caller is done.
 func TestWatch(t *testing.T) {
 	fake := sidecar.New()

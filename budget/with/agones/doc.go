@@ -26,8 +26,8 @@
 //
 // No call of the program waits for the sidecar, except for those of Client, and Shutdown. The link
 // reads the number of slots in use four times a second, and sends the newest; nothing is queued. A
-// call takes two seconds at most, and allocates about 6 KiB on the Go heap. If nothing changes, the
-// calls are those of Health and, every five seconds, one that reads the game server.
+// call takes two seconds at most, and allocates about 12 KiB on the Go heap. If nothing changes,
+// the calls are those of Health and, every five seconds, one that reads the game server.
 //
 // A call that fails is repeated after a quarter of a second, then after twice the time, up to eight
 // seconds, or at once when another call succeeds again; other calls go on meanwhile. Options.Log
