@@ -168,11 +168,11 @@ type ScratchPlan struct {
 // Limits sets how many of each an arena may have open at once, 1 to 65535. The defaults, for 0, are
 // 64 scopes (a load's and the frame's own scope count), 64 pools, 256 owned values and 32 labels.
 //
-// Each arena (region, slot, frame buffer, scratch) pays for its limits. In the budget's tables a
-// scope takes 128 bytes and a pool 64, 12 KiB an arena by default. On the Go heap a scope takes
-// about 230 bytes, an owned value 60 and a label 360, 41 KiB an arena by default. Set lower limits
-// for a region with many small slots ([RegionPlan]): with 4 of each, a slot takes 0.8 KiB of tables
-// and 4 KiB of the Go heap.
+// Each arena (region, slot, frame buffer, scratch) pays for its limits. In the budget's tables an
+// arena takes 0.6 KiB, a scope 128 bytes and a pool 64: 12.6 KiB by default. On the Go heap an
+// arena takes about 2 KiB, a scope 230 bytes, an owned value 64 and a label 400: 45 KiB by default.
+// Set lower limits for a region with many small slots ([RegionPlan]): with 4 of each, a slot takes
+// 1.3 KiB of tables and 4.8 KiB of the Go heap.
 type Limits struct {
 	Scopes int `json:"scopes"`
 	Pools  int `json:"pools"`
@@ -222,6 +222,7 @@ const (
 	planLimitMax   = 1<<16 - 1
 	planHeapMin    = 4 * MiB
 	planCHeapMin   = 64 * KiB
+	planCHeapMax   = planSizeMax - GiB // a heap's offsets are less than planSizeMax
 	planRuntimeMin = 4 * KiB
 
 	planRuntimeUsual = 64 * KiB

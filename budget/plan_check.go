@@ -15,8 +15,8 @@ import (
 //
 //	plan "handheld": regions[2].size: 0 bytes; give a size
 //
-// For a plan that can be laid out it returns nil, or an [ErrWarning] about a likely mistake. It
-// doesn't check that the machine has the memory; Open does.
+// For a plan that a 64-bit target can lay out it returns nil, or an [ErrWarning] about a likely
+// mistake. It doesn't check that the machine has the memory, or 32 bits the addresses; Open does.
 func (p Plan) Check() error {
 	if err := p.check(); err != nil {
 		return err
@@ -74,7 +74,10 @@ func (f *planFaults) add(key, format string, args ...any) {
 	*f = append(*f, planFault{key, fmt.Sprintf(format, args...)})
 }
 
-const planManyText = "%d of them; a plan has at most %d"
+const (
+	planManyText  = "%d of them; a plan has at most %d"
+	planLargeText = "%s; a budget has less than %s, tables included"
+)
 
 func (p Plan) faults() planFaults {
 	var f planFaults
@@ -112,8 +115,8 @@ func (f *planFaults) cHeap(c CHeapPlan) {
 	switch {
 	case c == CHeapPlan{}:
 		return
-	case c.Size < planCHeapMin || c.Size > planSizeMax:
-		f.add(key, "%s is out of range: give %s to %s", sizeInPlan(c.Size), sizeInPlan(planCHeapMin), sizeInPlan(planSizeMax))
+	case c.Size < planCHeapMin || c.Size > planCHeapMax:
+		f.add(key, "%s is out of range: give %s to %s", sizeInPlan(c.Size), sizeInPlan(planCHeapMin), sizeInPlan(planCHeapMax))
 	case c.Runtime != 0 && (c.Runtime < planRuntimeMin || c.Runtime > c.Size/2):
 		f.add(cHeapKey+".runtime", "%s is out of range: give 0 (the default, %s), or %s to half of the size, %s", sizeInPlan(c.Runtime),
 			sizeInPlan(planRuntimeUsual), sizeInPlan(planRuntimeMin), sizeInPlan(c.Size/2))
@@ -192,7 +195,7 @@ func (f *planFaults) whole(p Plan) {
 	}
 	switch {
 	case p.Size > planSizeMax:
-		f.add("size", "%s; a budget has at most %s", sizeInPlan(p.Size), sizeInPlan(planSizeMax))
+		f.add("size", planLargeText, sizeInPlan(p.Size), sizeInPlan(planSizeMax))
 	case p.Size == 0 && rest >= 0:
 		f.add("size", `0, but %s is "rest"; give the total size`, regionSizeKey(rest))
 	}
@@ -291,7 +294,7 @@ func (f *planFaults) size(key string, size uint64) {
 	case size == 0:
 		f.add(key, "0 bytes; give a size")
 	case size > planSizeMax:
-		f.add(key, "%s; a budget has at most %s", sizeInPlan(size), sizeInPlan(planSizeMax))
+		f.add(key, planLargeText, sizeInPlan(size), sizeInPlan(planSizeMax))
 	}
 }
 
@@ -308,7 +311,7 @@ func (f *planFaults) siblings(countKey string, count, least, most int, sizeKey s
 	}
 }
 
-// sums checks the total of the parts, unless one of them is invalid itself.
+// sums checks the total of the parts and their tables, unless one of them is invalid itself.
 func (f *planFaults) sums(p Plan) {
 	if slices.ContainsFunc(*f, func(fault planFault) bool { return planSummand(fault.key) }) {
 		return
@@ -325,14 +328,16 @@ func (f *planFaults) sums(p Plan) {
 	}
 	rest := p.rest()
 	// no sum can reach 64 bits
-	least, size, need := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText()
+	least, size, need, tables := p.total(), planRound(min(p.Size, planSizeMax)), p.partsText(), p.tablesSize()
 	if rest >= 0 {
 		least += planEdge
 		need += fmt.Sprintf(", and regions[%d], which has the rest, %s or more", rest, sizeInPlan(planEdge))
 	}
 	switch {
-	case least > planSizeMax:
-		f.add("regions", "the parts need %s; a budget has at most %s", need, sizeInPlan(planSizeMax))
+	case least+tables >= planSizeMax:
+		f.add("regions", "the parts need %s, and their tables %s; a budget has less than %s", need, sizeInPlan(tables), sizeInPlan(planSizeMax))
+	case p.Size <= planSizeMax && size+tables >= planSizeMax:
+		f.add("size", "%s, and the tables need %s; a budget has less than %s", sizeInPlan(p.Size), sizeInPlan(tables), sizeInPlan(planSizeMax))
 	case p.Size == 0:
 	case rest >= 0 && least > size:
 		f.add("size", "%s leaves no rest: the parts need %s; %s more would do", sizeInPlan(p.Size), need, sizeInPlan(least-p.Size))
@@ -351,7 +356,7 @@ func planSummand(key string) bool {
 	case "regions", "frame.buffers", "scratch.workers", "scratch.each":
 		return true
 	}
-	return strings.HasSuffix(key, ".size") && key != cHeapKey+".size" || strings.HasSuffix(key, ".slots")
+	return strings.HasSuffix(key, ".size") && key != cHeapKey+".size" || strings.HasSuffix(key, ".slots") || strings.Contains(key, "limits.")
 }
 
 // partsText returns the total and its summands for a message.

@@ -42,6 +42,17 @@ func (p Plan) sum(parts ...sizedPart) (sum planSum) {
 	return sum
 }
 
+// tables returns the tables of the arenas.
+func (sum planSum) tables() arena_c.Tables {
+	return arena_c.MapTables(sum.arenas, sum.slots, sum.pools)
+}
+
+// tablesSize returns the bytes below the parts as laid out: the tables, and a guard.
+func (p Plan) tablesSize() uint64 {
+	p.Limits = p.Limits.orDefault()
+	return planRound(p.sum(p.sized()...).tables().Size) + p.guard()
+}
+
 // total returns the bytes of all parts as laid out; at most Size if the plan has one. pre: the plan
 // is resolved.
 func (p Plan) total() uint64 { return p.sum(p.sized()...).whole }
@@ -223,7 +234,7 @@ const sizeEnd = min(arena_c.OffsetMax, math.MaxInt+1-arena_c.Edge)
 // MapInit and a test hold that both agree with the core's map.
 func (p Plan) layout() (l layout, err error) {
 	l.plan, l.sum = p, p.sum(p.sized()...)
-	l.tables = arena_c.MapTables(l.sum.arenas, l.sum.slots, l.sum.pools)
+	l.tables = l.sum.tables()
 	l.bottom = planRound(l.tables.Size)
 	l.size = l.bottom + p.guard() + max(l.sum.whole, planRound(p.Size))
 	if l.size >= sizeEnd {

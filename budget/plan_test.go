@@ -121,20 +121,26 @@ var planChecks = []struct {
 		`regions[1].name: "scratch" is the name of the scratch; choose another name`},
 	{func(p *Plan) { p.Regions[2].Name = "init" }, `regions[2].name: "init" is the name of regions[0] already`},
 	{func(p *Plan) { p.Regions[2].Size = 0 }, "regions[2].size: 0 bytes; give a size"},
-	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 - 1 }, "regions[2].size: 18446744073709551614; a budget has at most 256GiB"},
+	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 - 1 }, "regions[2].size: 18446744073709551614; a budget has less than 256GiB, tables included"},
 	{func(p *Plan) { p.Regions[0].Note = "\xff" }, "regions[0].note: not UTF-8"},
 	{func(p *Plan) { p.Regions = nil }, ""}, // frame and scratch
 	{func(p *Plan) { p.Regions, p.Frame, p.Scratch = nil, FramePlan{}, ScratchPlan{} },
 		"regions: a plan needs a region, frame or scratch"},
 	{func(p *Plan) { p.Regions = manyRegions(64, MiB) }, ""},
 	{func(p *Plan) { p.Regions = manyRegions(65, MiB) }, "regions: 65 of them"},
-	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB)} }, ""},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Scratch: ScratchPlan{Workers: 1, Size: 1}}
-	},
-		"(regions 256GiB, frame 0, scratch 128KiB; each rounded up to 64KiB); a budget has at most 256GiB"},
+		*p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB)}
+		p.Regions[0].Size -= MiB
+	}, ""},
+	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB)} },
+		"regions: the parts need 256GiB (regions 256GiB, frame 0, scratch 0; each rounded up to 64KiB), and their tables 960KiB; " +
+			"a budget has less than 256GiB"},
 	{func(p *Plan) { p.Regions = manyRegions(64, 1<<38) }, "regions: the parts need"},
-	{func(p *Plan) { p.Size = 1<<38 + 1 }, "size: 274877906945; a budget has at most 256GiB"},
+	{func(p *Plan) { p.Size = 1<<38 + 1 }, "size: 274877906945; a budget has less than 256GiB, tables included"},
+	{func(p *Plan) { p.Size = 1 << 38 }, "size: 256GiB, and the tables need 128KiB; a budget has less than 256GiB"},
+	{func(p *Plan) { p.Size = 1<<38 - 128*KiB }, "size: 268435328KiB, and the tables need 128KiB; a budget has less than 256GiB"},
+	{func(p *Plan) { p.Size = 1<<38 - 192*KiB }, ""},
+	{func(p *Plan) { p.Size, p.Pages.Guards = 1<<38-192*KiB, Wished }, "size: 268435264KiB, and the tables need 192KiB; a budget has less"},
 	{func(p *Plan) { p.Size = 62 * MiB }, ""},
 	{func(p *Plan) { p.Size = 61 * MiB }, "size: 61MiB is less than the parts need: 62MiB (regions 56MiB, frame 2MiB, scratch 4MiB;"},
 	{func(p *Plan) { p.Frame = FramePlan{} }, ""},
@@ -144,7 +150,7 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Frame.Buffers = 8 }, ""},
 	{func(p *Plan) { p.Frame.Buffers = 9 }, "frame.buffers: 9 is out of range: give 0 (none) or 1 to 8"},
 	{func(p *Plan) { p.Frame.Size = 0 }, "frame.size: 0 bytes"},
-	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: 18446744073709551615; a budget has at most 256GiB"},
+	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: 18446744073709551615; a budget has less than 256GiB, tables included"},
 	{func(p *Plan) { p.Scratch = ScratchPlan{} }, ""},
 	{func(p *Plan) { p.Scratch.Workers = math.MinInt }, "scratch.workers: -"},
 	// such a number is in no sum
@@ -166,8 +172,10 @@ var planChecks = []struct {
 	{func(p *Plan) { p.GoHeap = 0 }, ""},
 	{func(p *Plan) { p.GoHeap = 4 * MiB }, ""},
 	{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303 is out of range: give 0 (no limit), \"rest\", or 4MiB to 64TiB"},
-	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 64*KiB - 1} }, "c_heap: 65535 is out of range: give 64KiB to 256GiB"},
-	{func(p *Plan) { p.CHeap = CHeapPlan{Fronts: 1} }, "c_heap.size: 0 is out of range: give 64KiB to 256GiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 64*KiB - 1} }, "c_heap: 65535 is out of range: give 64KiB to 255GiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 255 * GiB} }, ""},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 255*GiB + 1} }, "c_heap: 273804165121 is out of range: give 64KiB to 255GiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Fronts: 1} }, "c_heap.size: 0 is out of range: give 64KiB to 255GiB"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 127 * KiB} },
 		"c_heap: 127KiB is too small: 64KiB of it are for Go's runtime; give 128KiB or more, or a c_heap.runtime of 4KiB to 65024"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Runtime: MiB/2 + 1} },
@@ -316,7 +324,7 @@ func randomPlan(random *rand.Rand) Plan {
 		plan.Pages = Pages{demand(), demand(), demand(), demand(), Default}
 	}
 	if some() {
-		plan.Size = plan.total() + random.Uint64N(planSizeMax-plan.total()+1)
+		plan.Size = plan.total() + random.Uint64N(planSizeMax-GiB-plan.total())
 		if rest := &plan.Regions[random.IntN(len(plan.Regions))]; some() && rest.Slots == 0 {
 			rest.Size = Rest
 		}
@@ -403,16 +411,16 @@ var planSumChecks = []struct {
 		`regions[2].size: "rest", like regions[1].size; only one region may be "rest"`},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[1].Slots = GiB, Rest, 1 },
 		`regions[1].size: "rest", but slots is 1; slots have a size of their own`},
-	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<38+1, Rest }, "size: 274877906945; a budget has at most 256GiB"},
-	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<38, Rest }, ""},
-	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[2].Size = 1<<38, Rest, 1<<38 }, "regions: the parts need 262154MiB ("},
+	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<38+1, Rest }, "size: 274877906945; a budget has less than 256GiB, tables included"},
+	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<37, Rest }, ""},
+	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[2].Size = 1<<37, Rest, 1<<38 }, "regions: the parts need 262154MiB ("},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Size: 1 << 38, Regions: append(manyRegions(63, 4*GiB), RegionPlan{Name: "r", Size: Rest})}
+		*p = Plan{Name: "max", Size: 1<<38 - MiB, Regions: append(manyRegions(63, 4*GiB), RegionPlan{Name: "r", Size: Rest})}
 	}, ""},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Size: 1 << 38, Regions: append(manyRegions(32, 8*GiB), RegionPlan{Name: "r", Size: Rest})}
+		*p = Plan{Name: "max", Size: 1<<38 - MiB, Regions: append(manyRegions(32, 8*GiB), RegionPlan{Name: "r", Size: Rest})}
 	}, "regions: the parts need 256GiB (regions 256GiB, frame 0, scratch 0; each rounded up to 64KiB), and regions[32], which has the " +
-		"rest, 64KiB or more; a budget has at most 256GiB"},
+		"rest, 64KiB or more, and their tables 512KiB; a budget has less than 256GiB"},
 
 	{func(p *Plan) { p.Size, p.Pages.Guards = 62*MiB+576*KiB, Wished }, ""},
 	{func(p *Plan) { p.Size, p.Pages.Guards = 62*MiB+576*KiB-1, Wished },
@@ -420,7 +428,7 @@ var planSumChecks = []struct {
 	{func(p *Plan) { p.Size, p.Pages.Guards, p.Regions[1].Slots = 62*MiB, Wished, 5 },
 		"size: 62MiB is less than the parts need: 113472KiB (regions 104MiB, frame 2MiB, scratch 4MiB, guards 832KiB; each"},
 	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Pages: Pages{Guards: Wished}} },
-		"regions: the parts need 262148MiB (regions 256GiB, frame 0, scratch 0, guards 4MiB; each rounded up to 64KiB); a budget has"},
+		"regions: the parts need 262148MiB (regions 256GiB, frame 0, scratch 0, guards 4MiB; each rounded up to 64KiB), and their tables 1MiB; a budget has"},
 }
 
 // requireSound checks the invariants of every valid plan.
@@ -568,7 +576,22 @@ func requireHeld(t *testing.T, held []bool, runs []platform.PageRun, page uint64
 	require.False(t, slices.Contains(held[at:], true), "behind %v", runs)
 }
 
-// TestPlanCrossings: Go calls the core once for the size of the tables, and for no other sum.
+// TestTablesOfASlot: a slot's tables take what the doc of Limits says.
+func TestTablesOfASlot(t *testing.T) {
+	for limit, want := range map[int]float64{0: 12.6, 4: 1.3} {
+		var costs [2]Cost
+		for i := range costs {
+			var err error
+			costs[i], err = Plan{Name: "rooms", Regions: []RegionPlan{{Name: "room", Size: 64 * KiB, Slots: 1000 + 3000*i,
+				Limits: Limits{limit, limit, limit, limit}}}}.Cost()
+			require.NoError(t, err)
+		}
+		assert.InDelta(t, want, float64(costs[1].Resident4K-costs[0].Resident4K)/3000/KiB-64, 0.05)
+	}
+}
+
+// TestPlanCrossings: Go calls the core for the size of the tables, to check a plan and to lay it
+// out, and for no other sum.
 func TestPlanCrossings(t *testing.T) {
 	crossings := func(do func()) int64 {
 		before := runtime.NumCgoCall()
@@ -579,11 +602,11 @@ func TestPlanCrossings(t *testing.T) {
 	plan.Size, plan.Regions[2].Size, plan.Pages.Prefault = 100_000_000, Rest, Off
 	var errs [6]error
 	var b *Budget
-	assert.Zero(t, crossings(func() { errs[0] = plan.Check() }))
-	assert.EqualValues(t, 1, crossings(func() { _, errs[1] = plan.Cost() }))
-	assert.EqualValues(t, 1, crossings(func() { _, errs[2] = plan.Need() }))
+	assert.EqualValues(t, 1, crossings(func() { errs[0] = plan.Check() }))
+	assert.EqualValues(t, 2, crossings(func() { _, errs[1] = plan.Cost() }))
+	assert.EqualValues(t, 2, crossings(func() { _, errs[2] = plan.Need() }))
 	assert.EqualValues(t, 1, crossings(func() { _, errs[3] = TableBytes(plan) }))
-	assert.EqualValues(t, 1, crossings(func() { assert.Contains(t, plan.String(), "resident") }))
+	assert.EqualValues(t, 2, crossings(func() { assert.Contains(t, plan.String(), "resident") }))
 	opening := crossings(func() { b, errs[4] = Open(plan) })
 	require.Equal(t, [6]error{}, errs)
 	moved := b.Plan()
@@ -593,8 +616,8 @@ func TestPlanCrossings(t *testing.T) {
 	require.NoError(t, b.Close())
 	// Those builds call C for more than sizes, and on Windows each system call is a call of C.
 	if !arena_c.Crossing && !arena_c.Race && runtime.GOOS != "windows" {
-		assert.EqualValues(t, 2, opening, "the tables, and MapInit")
-		assert.EqualValues(t, 2, moving, "the tables, and Map.Reconfigure")
+		assert.EqualValues(t, 3, opening, "the tables twice, and MapInit")
+		assert.EqualValues(t, 3, moving, "the tables twice, and Map.Reconfigure")
 	}
 }
 
