@@ -319,7 +319,7 @@ func TestPeekTellsAgain(t *testing.T) {
 			b[p*page]++
 		}
 		require.NoError(t, unix.Getrusage(unix.RUSAGE_THREAD, &after))
-		return after.Minflt - before.Minflt
+		return int64(after.Minflt - before.Minflt)
 	}
 	for i := range pages / 2 {
 		want = append(want, 2*i)

@@ -37,8 +37,8 @@ func TestDirtyOfHugePages(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, granted)
 	page := os.Getpagesize()
-	before := hugeBytes(t, r)
 	k := track(t, r.Base(), r.Size())
+	before := hugeBytes(t, r)
 	if before == 0 {
 		t.Skip("the system gave small pages")
 	}

@@ -69,5 +69,5 @@ func TestWarnerEdges(t *testing.T) {
 	}
 	largest := scope.Warner{Share: 99} // no overflow
 	assert.Zero(t, largest.Crossed(1<<38-1<<33, 1<<38-1<<33, 1<<38))
-	assert.EqualValues(t, 1<<38, largest.Crossed(1<<38, 1<<38, 1<<38))
+	assert.Equal(t, uint64(1<<38), largest.Crossed(1<<38, 1<<38, 1<<38))
 }

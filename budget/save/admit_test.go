@@ -1,6 +1,8 @@
 package save_test
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,10 +54,10 @@ var (
 	fineMaker      = scope.Plain[fine]()
 )
 
-const holesFaults = "\n\t3 bytes of padding after holes.A may have any value; write a field `_ " +
-	"[3]byte` there, or put larger fields first" +
-	"\n\t6 bytes of padding after holes.E may have any value; write a field `_ [6]byte` there, or " +
-	"put larger fields first"
+var holesFaults = strings.ReplaceAll("\n\t3 bytes of padding after holes.A may have any value; write a field `_ "+
+	"[3]byte` there, or put larger fields first"+
+	"\n\tN bytes of padding after holes.E may have any value; write a field `_ [N]byte` there, or "+
+	"put larger fields first", "N", map[int]string{32: "2", 64: "6"}[strconv.IntSize])
 
 // TestTypesOfStates: a state region refuses padding and addresses, naming each field. Other regions
 // accept them.

@@ -3,7 +3,9 @@ package save_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -44,7 +46,7 @@ func TestSizesBeforeMemory(t *testing.T) {
 	require.NoError(t, p.ring.Take(1))
 	file := written(t, p.ring, 1)
 	layout, image := binary.LittleEndian.Uint64(file[8:]), uint64(p.ring.Size())
-	const huge = 40e9
+	huge := uint64(min(40e9, math.MaxInt/2))
 	for want, test := range map[string]struct {
 		file io.Reader
 		most uint64
@@ -54,7 +56,7 @@ func TestSizesBeforeMemory(t *testing.T) {
 		"byte 56: the description is damaged: ": {claims(file, 16<<20, image, zeros{}), 1 << 20},
 		"byte 8: a description of 16777217 bytes: at most 16777216 are read": {
 			claims(file, 16<<20+1, image, zeros{}), 1 << 20},
-		"byte 16: a snapshot of 40000000000 bytes here, and of": {
+		fmt.Sprintf("byte 16: a snapshot of %d bytes here, and of", huge): {
 			claims(file, layout, huge, bytes.NewReader(file[56:])), 1 << 20},
 	} {
 		taken := allocated(func() {

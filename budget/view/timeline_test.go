@@ -168,7 +168,7 @@ func strange() map[string]budget.TimelineData {
 			{Name: "room 2", Part: "room"},
 			{},
 		}},
-		"expected": {Budget: "pond", Step: 1, Ticks: 2, Expected: []budget.Expected{{Part: "level", Load: math.MaxUint64, Play: 1, Tolerance: 1 << 40},
+		"expected": {Budget: "pond", Step: 1, Ticks: 2, Expected: []budget.Expected{{Part: "level", Load: math.MaxUint64, Play: 1, Tolerance: math.MaxInt},
 			{Part: "none", Boot: 1, Tolerance: -1}, {}}, Arenas: []budget.ArenaLine{
 			{Name: "level", Part: "level", Size: 100, Most: []uint64{100, 1, 7}, Marks: []budget.Mark{0, 1}}, {Name: "none", Part: "none"}, {}}},
 	}
