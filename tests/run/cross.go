@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -126,31 +125,32 @@ func (p *prover) compile(x compiled) error {
 	return nil
 }
 
-// emulated builds tests for a target. It runs them and the C core's under its emulator, some again
-// with larger pages. Make soak runs them in full, the other steps in their quick form.
+// emulated runs a target's tests and the C core's under its emulator, some again with larger pages.
+// Make soak runs those of inFull in full. All others run in their quick form.
 func (p *prover) emulated(t target, tests, paged []string) error {
-	form := "test"
-	if p.step == step.Soak {
-		form = "check"
-	}
 	if slices.Contains(tests, "all") {
-		tests = crossTested
-	}
-	patterns := make([]string, len(tests))
-	for i, name := range tests {
-		patterns[i] = "./" + name
-	}
-	args := append([]string{"test", "-c"}, t.Flags...)
-	if err := p.do(goCommand("", append(append(args, "-o", t.folder()+"/"), patterns...)...).with(t.env()...)); err != nil {
-		return err
-	}
-	for _, name := range tests {
-		pages := []int{0}
-		if slices.Contains(paged, name) {
-			pages = []int{0, 16 << 10, 64 << 10}
+		m, err := newMatrix()
+		if err != nil {
+			return err
 		}
-		for _, page := range pages {
-			if err := p.emulate(t, form, name, t.run(page)); err != nil {
+		tests = slices.DeleteFunc(m.packages, leftOut)
+	}
+	for _, page := range []int{0, 16 << 10, 64 << 10} {
+		var lists [step.Soak][]string
+		for _, name := range tests {
+			form := step.Test
+			if p.step == step.Soak && slices.Contains(inFull, name) {
+				form = step.Check
+			}
+			if page == 0 || slices.Contains(paged, name) {
+				lists[form] = append(lists[form], name)
+			}
+		}
+		for form, list := range lists {
+			if len(list) == 0 {
+				continue
+			}
+			if err := p.emulate(t, step.Step(form), page, list); err != nil {
 				return err
 			}
 		}
@@ -158,17 +158,17 @@ func (p *prover) emulated(t target, tests, paged []string) error {
 	return p.emulatedCore(t)
 }
 
-// emulate runs the built tests of a package under the target's emulator, in a step's form.
-func (p *prover) emulate(t target, form, name string, run []string, more ...string) error {
-	program, err := filepath.Abs(filepath.Join(t.folder(), path.Base(name)+".test"))
+// emulate runs the tests of packages under the target's emulator, in a step's form.
+func (p *prover) emulate(t target, form step.Step, page int, packages []string, more ...string) error {
+	run, err := t.exec(form, page)
 	if err != nil {
 		return err
 	}
-	args := append(slices.Clone(run), program, "-test.timeout=2h")
-	if t.Skip != "" {
-		args = append(args, "-test.skip="+t.Skip)
+	args := slices.Concat(t.Flags, run, []string{vetted, limit, t.skip()}, more)
+	for _, name := range packages {
+		args = append(args, "./"+name)
 	}
-	return p.do(command{dir: name, args: append(args, more...)}.with("UPFRONT_STEP=" + form))
+	return p.goTest("", append(t.env(), step.Variable+"="+form.String()), false, args...)
 }
 
 func (p *prover) emulatedCore(t target) error {

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,8 +31,10 @@ func TestTargets(t *testing.T) {
 	}
 	all.Devices[0].Target = "linux-arm65"
 	assert.ErrorContains(t, all.check(), `device cortex-a35: cross/targets.json: no target "linux-arm65"`)
-	all.Targets[0].Tests = []string{"tests/misuse"}
-	assert.ErrorContains(t, all.check(), "target linux-arm64: tests of tests/misuse aren't built for other machines")
+	for _, none := range []string{"tests/run", "tests/runs"} {
+		all.Targets[0].Tests = []string{none}
+		assert.ErrorContains(t, all.check(), "target linux-arm64: tests of "+none+" don't run under an emulator")
+	}
 }
 
 func TestTargetsAreStrict(t *testing.T) {
@@ -83,6 +87,53 @@ func TestRunLine(t *testing.T) {
 	assert.Equal(t, []string{"-p", "16384"}, x.run(16384)[5:])
 	x = target{Env: []string{"GOARCH=" + runtime.GOARCH}, Machine: "this"}
 	assert.Empty(t, x.run(0))
+}
+
+// TestExceptions: each package and test that is left out under an emulator exists, and is in the
+// page's table.
+func TestExceptions(t *testing.T) {
+	inRoot(t)
+	for _, e := range exceptions {
+		files, err := filepath.Glob(e.pack + "/*_test.go")
+		require.NoError(t, err)
+		require.NotEmpty(t, files, e.pack)
+		found := e.test == ""
+		for _, file := range files {
+			found = found || strings.Contains(read(t, file), "func "+e.test+"(t *testing.T)")
+		}
+		assert.True(t, found, "%s has no %s", e.pack, e.test)
+	}
+	const name, begin, end = "cross/README.md", "<!-- go run ./tests/run exceptions -->\n", "<!-- end -->\n"
+	before, rest, _ := strings.Cut(read(t, name), begin)
+	table, after, found := strings.Cut(rest, end)
+	require.True(t, found)
+	if *update {
+		table = exceptionsTable()
+		require.NoError(t, os.WriteFile(name, []byte(before+begin+table+end+after), 0o644))
+	}
+	assert.Equal(t, exceptionsTable(), table, "go test ./tests/run -run Exceptions -update writes it anew")
+}
+
+// TestSelf: under a target's emulator a test's program can start itself.
+func TestSelf(t *testing.T) {
+	inRoot(t)
+	script, err := filepath.Abs(emulator)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	// The fake of an emulator runs a shell's script, and passes on the name that -0 gives it.
+	fake, program := filepath.Join(dir, "qemu"), filepath.Join(dir, "p.test")
+	require.NoError(t, os.WriteFile(fake, []byte("#!/bin/sh\nSELF=$2 LEVEL=$LEVEL+ exec sh \"$3\" \"$4\" \"$5\"\n"), 0o755))
+	require.NoError(t, os.WriteFile(program, []byte(`echo "$LEVEL $1 $2"; [ "$LEVEL" = ++ ] || exec "$SELF" "$1" again`), 0o644))
+	out, err := exec.Command(script, fake, program, "-test.run=a b", "once").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Equal(t, "+ -test.run=a b once\n++ -test.run=a b again\n", string(out))
+	x := target{Env: []string{"GOARCH=mips"}, Machine: "mips"}
+	flag, err := x.exec(step.Check, 0)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"-exec=qemu-mips-static -L /usr/mips-linux-gnu"}, flag)
+	flag, err = x.exec(step.Test, 16384)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"-exec='" + script + "' 'qemu-mips-static -L /usr/mips-linux-gnu -p 16384'"}, flag)
 }
 
 func TestNewestGlibc(t *testing.T) {

@@ -65,7 +65,7 @@ func checkParts(m matrix, t targets) []part {
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(check)},
 		part{"full", "SQLite and tree-sitter while C's malloc is full", full(check)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(check)},
-		part{"arm64", "the C core's tests for arm64 under an emulator; a saved game goes there and back", arm64(t, func(p *prover, x target) error {
+		part{"arm64", "the C core's tests for arm64 under an emulator; a saved game goes there and back", on(t, "linux-arm64", func(p *prover, x target) error {
 			if err := p.emulatedCore(x); err != nil {
 				return err
 			}
@@ -96,11 +96,14 @@ func gateParts(t targets) []part {
 		part{"growth", "frogpond's memory, compared with the record", growth},
 		part{"pages", "the pages of a running frogpond in Chromium", pages},
 		part{"fuzz", "each fuzz target for 2,000 executions", func(p *prover) error { return p.fuzz("2000x", "") }},
-		part{"arm64", "every suite for arm64 under an emulator; a saved game goes there and back", arm64(t, func(p *prover, x target) error {
+		part{"arm64", "quick tests for arm64 under an emulator; a saved game goes there and back", on(t, "linux-arm64", func(p *prover, x target) error {
 			if err := p.emulated(x, x.Tests, nil); err != nil {
 				return err
 			}
 			return p.saves(x, "builtin", "MAP03")
+		})},
+		part{"arm", "quick tests for armv7 under an emulator", on(t, "linux-arm", func(p *prover, x target) error {
+			return p.emulated(x, x.Tests, nil)
 		})},
 		part{"windows", "the library's and frogpond's tests, the tool's and README's program, under Wine", windows(t.windows(), wineGate)},
 		part{"compiled", "compiled only: Windows and macOS", func(p *prover) error {
@@ -231,19 +234,19 @@ func pages(p *prover) error {
 	return p.goTest("tests/page", []string{"UPFRONT_STEP=gate"}, false, limit, "-count=1", "./...")
 }
 
-// arm64 calls do for linux-arm64, if its compiler and emulator are on this machine.
-func arm64(t targets, do func(p *prover, x target) error) func(p *prover) error {
+// on calls do for a target, if its compiler and emulator are on this machine.
+func on(t targets, name string, do func(p *prover, x target) error) func(p *prover) error {
 	return func(p *prover) error {
-		x, err := t.target("linux-arm64")
+		x, err := t.target(name)
 		if err != nil {
 			return err
 		}
 		if lacks := x.lacks(); lacks != "" {
-			p.lacks("arm64", lacks, x.Debian[0])
+			p.lacks(name, lacks, x.Debian[0])
 			return nil
 		}
 		if emulator := x.run(0); len(emulator) > 0 && !have(emulator[0]) {
-			p.lacks("arm64", emulator[0], "qemu-user-static")
+			p.lacks(name, emulator[0], "qemu-user-static")
 			return nil
 		}
 		if err = x.prepare(); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-var update = flag.Bool("update", false, "write testdata/matrix.txt")
+var update = flag.Bool("update", false, "write testdata/matrix.txt, and the table of cross/README.md")
 
 // inRoot moves the test to the root of the repository.
 func inRoot(t *testing.T) {

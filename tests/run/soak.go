@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"strings"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // nextGo selects the next release of Go, which inlines differently. The go command downloads it.
@@ -28,10 +30,10 @@ func soakParts(t targets) []part {
 	return append(list,
 		part{"model", "random programs for a minute in each build, compared with a model", model},
 		part{"sweep", "every special line of Freedoom's maps, fired", sweep},
-		part{"pages", "every suite for arm64 in full, with pages of 4, 16 and 64 KiB", arm64(t, func(p *prover, x target) error {
+		part{"pages", "tests for arm64, some in full; platform's and budget's also with pages of 16 and 64 KiB", on(t, "linux-arm64", func(p *prover, x target) error {
 			return p.emulated(x, x.Tests, x.Paged)
 		})},
-		part{"saves", "a saved game of Freedoom goes to arm64 and back, and is played again there", arm64(t, savesThere)},
+		part{"saves", "a saved game of Freedoom goes to arm64 and back, and is played again there", on(t, "linux-arm64", savesThere)},
 		part{"targets", "the tests of every other target", func(p *prover) error { return p.emulateOthers(t) }},
 		part{"windows", "under Wine: all of Freedoom's maps, and the library's tests in checked builds", windows(t.windows(), wineSoak)},
 		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
@@ -80,10 +82,7 @@ func savesThere(p *prover, x target) error {
 	if err := p.saves(x, wads, "E1M1", "E2M2", "E4M4", "MAP07", "MAP20", "MAP32"); err != nil {
 		return err
 	}
-	if err := p.do(goCommand("", "test", "-c", "-o", x.folder()+"/", "./"+frogpond).with(x.env()...)); err != nil {
-		return err
-	}
-	return p.emulate(x, "soak", frogpond, x.run(0), "-test.run=^TestRollback$/./^2$")
+	return p.emulate(x, step.Soak, 0, []string{frogpond}, "-run=^TestRollback$/./^2$")
 }
 
 // emulateOthers runs the tests of all targets but linux-arm64.

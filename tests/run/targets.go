@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // targetsFile lists the targets and devices.
@@ -35,7 +37,7 @@ type target struct {
 	CFlags   string   `json:"cflags"`   // for the C core's tests
 	RunEnv   []string `json:"runEnv"`
 	Debian   []string `json:"debian"` // packages with the compiler, its C library and the emulator
-	// packages whose tests run under the emulator; "all": crossTested
+	// packages whose tests run under the emulator; "all": those that leftOut doesn't name
 	Tests []string `json:"tests"`
 	Paged []string `json:"paged"` // those of Tests that also run with pages of 16 and 64 KiB
 	Skip  string   `json:"skip"`  // tests to leave out
@@ -81,8 +83,8 @@ func readTargets() (t targets, err error) {
 func (t targets) check() error {
 	for _, x := range t.Targets {
 		for _, name := range slices.Concat(x.Tests, x.Paged) {
-			if name != "all" && !slices.Contains(crossTested, name) {
-				return fmt.Errorf("%s: target %s: tests of %s aren't built for other machines", targetsFile, x.Name, name)
+			if _, err := os.Stat(name); name != "all" && (err != nil || leftOut(name)) {
+				return fmt.Errorf("%s: target %s: tests of %s don't run under an emulator", targetsFile, x.Name, name)
 			}
 		}
 	}
@@ -112,13 +114,6 @@ func (t targets) target(name string) (target, error) {
 func (t targets) forDevices() []target {
 	return slices.DeleteFunc(slices.Clone(t.Targets), func(x target) bool { return x.ForTests })
 }
-
-// crossTested are the packages whose tests are built for other machines. Tests that only start
-// programs of their own aren't among them, as an emulator can't start these.
-var crossTested = []string{"arena", "arena/blob", "scope", "scope/container", "scope/flow", "scope/flow/source", "budget",
-	"budget/budgettest", "budget/record", "budget/view", "platform", "tests/frogpond", "tests/frogpond/internal/doom",
-	"tests/frogpond/internal/game", "tests/frogpond/internal/wire", "tests/frogpond/internal/client",
-	"tests/frogpond/internal/disk", "tests/conformance"}
 
 // here reports whether the target is this machine.
 func (t target) here() bool {
@@ -161,6 +156,41 @@ func (t target) run(page int) []string {
 		line = append(line, "-p", fmt.Sprint(page))
 	}
 	return line
+}
+
+// emulator is a script that runs a test's program by a line of an emulator, so that the program can
+// start itself.
+const emulator = "tests/run/emulate.sh"
+
+// exec returns the flag of go test for programs of the target, none if they run here as they are.
+// In the quick form they can start themselves.
+func (t target) exec(form step.Step, page int) ([]string, error) {
+	line := strings.Join(t.run(page), " ")
+	switch {
+	case line == "":
+		return nil, nil
+	case form != step.Test || page == 0 && t.here():
+		return []string{"-exec=" + line}, nil
+	}
+	script, err := filepath.Abs(emulator)
+	return []string{fmt.Sprintf("-exec='%s' '%s'", script, line)}, err
+}
+
+// skip returns the flag of go test for the tests to leave out.
+func (t target) skip() string {
+	var names []string
+	if t.Skip != "" {
+		names = append(names, t.Skip)
+	}
+	if t.here() {
+		return "-skip=" + strings.Join(names, "|")
+	}
+	for _, e := range exceptions {
+		if e.test != "" {
+			names = append(names, "^"+e.test+"$")
+		}
+	}
+	return "-skip=" + strings.Join(names, "|")
 }
 
 // lacks returns the missing tool of the target: its compiler, or the C library that the compiler
