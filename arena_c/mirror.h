@@ -24,9 +24,9 @@
  *            written to the first is at W + 0x1004: a redzone, not the second. After both are
  *            freed, a new object at the first address is at 0x1000 of the other window, so a stale
  *            pointer still points to dead bytes.
- * Memory     The caller of upfront_mirror_open provides upfront_mirror_size bytes, 161 times the
- *            block. They cost nothing until they are touched. A C program without a mirror has only
- *            the fills or the poison.
+ * Memory     The caller of upfront_mirror_open provides upfront_mirror_size bytes: 161 MiB for each
+ *            MiB that the block touches. They cost nothing until they are touched. A C program
+ *            without a mirror has only the fills or the poison.
  * Bound      UPFRONT_MIRRORS mirrors at once.
  * Cost       O(size) for an allocation. A search for the object that contains a canonical address
  *            reads the notes of at most 129 addresses.

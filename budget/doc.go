@@ -88,12 +88,12 @@
 // Before Go's own report of a fault on a budget's address (a guard, rewound memory), a checked
 // build names the object or the arena there. After Close it names the line that closed the budget.
 //
-// The cost is address space, 161 times the budget, and memory where it is used: two pages for each
-// 64 bytes of small objects, and half a page for notes. This space is outside the plan: not locked,
-// not prefaulted, and not in reports. RLIMIT_AS and RLIMIT_DATA count it, and Open fails if a limit
-// is too low. The plan behaves as in a release build: fullness, peaks and offsets are equal,
-// addresses are not. With -race, and on Windows, there are only fills. -asan spreads objects in the
-// same way, with poison in place of fills.
+// The cost is address space, 161 MiB for each MiB that the budget touches, and memory where it is
+// used: two pages for each 64 bytes of small objects, and half a page for notes. This space is
+// outside the plan: not locked, not prefaulted, and not in reports. RLIMIT_AS and RLIMIT_DATA count
+// it, and Open fails if a limit is too low. The plan behaves as in a release build: fullness, peaks
+// and offsets are equal, addresses are not. With -race, and on Windows, there are only fills. -asan
+// spreads objects in the same way, with poison in place of fills.
 //
 // # Failure
 //

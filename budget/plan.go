@@ -80,8 +80,8 @@ type Plan struct {
 // Track suits regions from about 4 MiB up if a tick writes a small part: a snapshot then copies
 // only the written pages. In return, each snapshot makes a system call, and once in each turn of
 // the ring of snapshots the first write to a page is a page fault (about 1 µs). Track needs Linux
-// 6.7 and a build without race, asan or checked. Elsewhere Report.NotGranted has a line, and
-// snapshots compare pages.
+// 6.7 on amd64 or 6.10 on arm64, and a build without race, asan or checked. Elsewhere
+// Report.NotGranted has a line, and snapshots compare pages.
 type RegionPlan struct {
 	Name string
 	// Size is the bytes of the region or of each slot. With Rest, the region takes the bytes that

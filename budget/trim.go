@@ -13,21 +13,21 @@ import (
 
 // Trimmed is the result of a Trim.
 type Trimmed struct {
-	Bytes  uint64 `json:"bytes"`  // of pages that were present and went back to the system
+	Bytes  uint64 `json:"bytes"`  // of pages that were present and are returned to the system
 	Slots  int    `json:"slots"`  // acquired slots, which their owners trim
 	Leases int    `json:"leases"` // workers whose scratch is lent
-	// Keeps is the reason why the budget's own pages never go back, "" if they do. Those of C's
-	// malloc may go back all the same.
+	// Keeps is the reason why none of the budget's own pages are returned, "" if they are. Those of
+	// C's malloc may be returned all the same.
 	Keeps string `json:"keeps,omitempty"`
 }
 
-// String returns a line: "trimmed 12.0MiB; skipped 2 slots and the scratch of 1 lease".
+// String returns a line: "trimmed 12288KiB; skipped 2 slots and the scratch of 1 lease".
 func (t Trimmed) String() string {
 	switch {
 	case t.Keeps != "" && t.Bytes == 0:
 		return "trimmed nothing: " + t.Keeps
 	case t.Keeps != "":
-		return fmt.Sprintf("trimmed %s of C's malloc alone: %s", SizeText(t.Bytes), t.Keeps)
+		return fmt.Sprintf("trimmed only %s, of C's malloc: %s", SizeText(t.Bytes), t.Keeps)
 	}
 	return fmt.Sprintf("trimmed %s; skipped %s and the scratch of %s", SizeText(t.Bytes), counted(t.Slots, "slot"), counted(t.Leases, "lease"))
 }
@@ -54,10 +54,10 @@ func counted(n int, what string) string {
 // of another arena, because that block may have been freed; call the heap's own Trim.
 //
 // Trim returns an error that names the key if pages.lock or a required pages.prefault holds the
-// pages. With a wished pages.prefault it works. In checked and race builds, and for OpenIn, Keeps
-// has the reason why all pages stay. Trim is allowed after Seal. Cost: two system calls for each
-// run of pages and a measurement of all pages, as [Budget.Missing]; for each page that goes back
-// about the time that its next use takes.
+// pages. With a wished pages.prefault it works. Checked and race builds and OpenIn return no pages;
+// Trimmed.Keeps says why. Trim is allowed after Seal. Cost: two system calls for each run of pages
+// and a measurement of all pages, as [Budget.Missing]; for each returned page about the time that
+// its next use takes.
 func (b *Budget) Trim(ctx context.Context) (t Trimmed, err error) {
 	if err := ctx.Err(); err != nil {
 		return t, fmt.Errorf("budget %q: Trim: %w", b.plan.Name, err)
@@ -217,7 +217,7 @@ func (r *region) trimEmptied() {
 	r.zero = ok && size >= r.stack.Row().Size() && uint64(missing)*uint64(os.Getpagesize()) == size
 }
 
-// keepsPages returns the reason why no page of this budget goes back, or "".
+// keepsPages returns the reason why no page of this budget is returned to the system, or "".
 func (b *Budget) keepsPages() string {
 	switch {
 	case b.foreign():
@@ -270,7 +270,7 @@ func (b *Budget) trimKeys() {
 	}
 }
 
-// pagesAt returns the range that contains p and may give pages back, and p's offset in it: the
+// pagesAt returns the range that contains p and may return pages, and p's offset in it: the
 // budget, or the mirror of an asan build.
 func (b *Budget) pagesAt(p unsafe.Pointer) (r *platform.Reservation, at uint64) {
 	switch m := b.memory.(type) {
@@ -304,7 +304,7 @@ func (o *budgetPages) Discard(p unsafe.Pointer, size uint64) (bytes uint64, err 
 	return size - min(size, uint64(missing)*uint64(os.Getpagesize())), nil
 }
 
-// Discard marks the region's pages as written: the system doesn't report a page that went back.
+// Discard marks the region's pages as written: the system doesn't report a returned page.
 func (o *regionPages) Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error) {
 	bytes, err = (*budgetPages)(o.b).Discard(p, size)
 	if o.tracker != nil {

@@ -242,6 +242,13 @@ func TestTrimOfPagesThatThePlanHolds(t *testing.T) {
 	assert.Zero(t, absent(t, locked))
 }
 
+// TestTrimmedText: the lines of the docs.
+func TestTrimmedText(t *testing.T) {
+	const bytes = 12 * budget.MiB
+	assert.Equal(t, "trimmed 12288KiB; skipped 2 slots and the scratch of 1 lease", budget.Trimmed{Bytes: bytes, Slots: 2, Leases: 1}.String())
+	assert.Equal(t, "trimmed only 12288KiB, of C's malloc: none", budget.Trimmed{Bytes: bytes, Keeps: "none"}.String())
+}
+
 func TestTrimOfACallersBlock(t *testing.T) {
 	plan := trimPlan()
 	need, err := plan.Need()

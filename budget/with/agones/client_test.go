@@ -242,7 +242,7 @@ func TestConnections(t *testing.T) {
 	var used atomic.Int32
 	c := raw(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-		n, _ := c.Read(make([]byte, 1)) // until the client ends the connection, or makes another call
+		n, _ := c.Read(make([]byte, 1)) // the end of the connection, or another call
 		used.Add(int32(1 + n))
 	})
 	for range 5 {
