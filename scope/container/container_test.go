@@ -263,8 +263,8 @@ func TestWhatIsRefused(t *testing.T) {
 		want   string
 		misuse func()
 	}{
-		{"a List of -1 values: at most 9223372036854775807", func() { container.NewList(s, points, -1) }},
-		{"a Deque of -1 values: at most 9223372036854775807", func() { container.NewDeque(s, points, -1) }},
+		{fmt.Sprint("a List of -1 values: at most ", math.MaxInt), func() { container.NewList(s, points, -1) }},
+		{fmt.Sprint("a Deque of -1 values: at most ", math.MaxInt), func() { container.NewDeque(s, points, -1) }},
 		{"a Map of -1 keys: at most 268435456", func() { container.NewMap(s, ids, points, -1) }},
 		{"a StringMap of 268435457 keys: at most 268435456", func() { container.NewStringMap(s, points, 1<<28+1, 1) }},
 		{"a StringMap of keys of -1 bytes: at most 268435456", func() { container.NewStringMap(s, points, 1, -1) }},
