@@ -213,6 +213,9 @@ func TestRingFull(t *testing.T) {
 		"2000000000":          "no plan has as much",
 		"9000000000000000000": "no plan has as much",
 	} {
+		if _, err := strconv.Atoi(n); err != nil || strconv.IntSize == 32 && knob == "no plan has as much" {
+			continue // of 64 bits
+		}
 		r, stderr := play(t, 3, "-wad", doom.Builtin, "-maps", "MAP01", "-rollback", n)
 		assert.Regexp(t, `region level is full: .*; `+knob+`$`, r.Levels[0].Error)
 		assert.Contains(t, stderr, r.Levels[0].Error)

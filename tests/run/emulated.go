@@ -21,6 +21,7 @@ var exceptions = []exception{
 	{"tests/frogpond", "TestServeAtEachAddress", "the same"},
 	{"tests/frogpond/internal/udp", "TestDropped", "the emulator doesn't pass on the count of dropped packets"},
 	{"tests/frogpond/internal/serve", "", "they play in real time, which the emulator doesn't keep"},
+	{"tests/step", "", "they set limits that the emulator doesn't keep"},
 	{"tests", "", "they check pages and sources, with tools of the build machine"},
 	{"tests/run", "", "the same"},
 }

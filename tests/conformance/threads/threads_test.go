@@ -3,6 +3,7 @@ package threads_test
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -169,7 +170,7 @@ func TestWhatCSays(t *testing.T) {
 	library := threads.New(s.Functions())
 	p := library.Calloc(10, 10)
 	assert.Equal(t, make([]byte, 100), unsafe.Slice((*byte)(p), 100))
-	assert.Nil(t, library.Calloc(1<<63, 2))
+	assert.Nil(t, library.Calloc(math.MaxUint/2+1, 2))
 	p = library.Realloc(p, 200)
 	assert.EqualValues(t, 200, library.Size(p))
 	size, err := s.SizeOf(p)
@@ -180,7 +181,7 @@ func TestWhatCSays(t *testing.T) {
 	empty := library.Malloc(0)
 	assert.NotNil(t, empty)
 	require.NoError(t, s.Free(empty))
-	assert.Nil(t, library.Malloc(1<<40), "full")
+	assert.Nil(t, library.Malloc(math.MaxInt/2), "full")
 	require.NoError(t, s.Err())
 
 	library.Free(empty)

@@ -12,8 +12,8 @@ import (
 // logFile is a file that lines are appended to.
 type logFile struct {
 	fd     int64
-	failed syscall.Errno // the error of the first failed write, or 0
-	name   [256]byte     // truncated if too long
+	failed uint64    // the syscall.Errno of the first failed write, or 0
+	name   [256]byte // truncated if too long
 	buffer [160]byte
 }
 
@@ -37,7 +37,7 @@ func (f *logFile) write(text []byte) {
 			continue
 		}
 		if failed, _ := err.(syscall.Errno); failed != 0 {
-			f.failed = cmp.Or(f.failed, failed)
+			f.failed = cmp.Or(f.failed, uint64(failed))
 			return
 		}
 		text = text[n:]
@@ -48,7 +48,7 @@ func (f *logFile) close() error {
 	f.line("log", "closed by process", uint64(syscall.Getpid()))
 	err := syscall.Close(handle(f.fd))
 	if f.failed != 0 {
-		err = f.failed
+		err = syscall.Errno(f.failed)
 	}
 	if err != nil {
 		return &badFile{"-log", string(bytes.TrimRight(f.name[:], "\x00")), err}
