@@ -133,7 +133,7 @@ func (p *prover) emulated(t target, tests, paged []string) error {
 		if err != nil {
 			return err
 		}
-		tests = slices.DeleteFunc(m.packages, leftOut)
+		tests = slices.DeleteFunc(m.packages, t.leftOut)
 	}
 	for _, page := range []int{0, 16 << 10, 64 << 10} {
 		var lists [step.Soak][]string
