@@ -2,10 +2,10 @@
 // cost of both. README.md describes the programs and the measurement.
 //
 //	strangers [-rounds 5] [-programs rooms,game]
-//	strangers -version rooms/Go
+//	strangers -one rooms/Go
 //
 // The second form runs one version in this process and prints a line of JSON. The first form starts
-// a process for each version, so that a process's CPU time, garbage and peak are the version's own.
+// it for each version, so that a process's CPU time, garbage and peak are the version's own.
 package main
 
 import (
@@ -81,7 +81,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("strangers", flag.ContinueOnError)
 	rounds := flags.Int("rounds", 5, "`times` that each version is run")
 	names := flags.String("programs", "", "the programs to run, `names` with commas; all without it")
-	one := flags.String("version", "", "the `version` to run in this process, such as rooms/Go")
+	one := flags.String("one", "", "the `version` to run in this process, such as rooms/Go")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -95,11 +95,11 @@ func run(args []string) error {
 	seen := map[string][]figures{}
 	for round := range max(*rounds, 1) {
 		for _, p := range chosen {
-			for _, h := range p.versions {
-				name := p.name + "/" + h.name
+			for _, v := range p.versions {
+				name := p.name + "/" + v.name
 				f, err := start(name)
 				if err == nil {
-					err = p.check(h, f.Sum)
+					err = p.check(v, f.Sum)
 				}
 				if err != nil {
 					return err
@@ -132,9 +132,9 @@ func choose(names string) (chosen []program, err error) {
 }
 
 // check returns an error if a version's sum isn't the program's.
-func (p program) check(h version, sum uint64) error {
+func (p program) check(v version, sum uint64) error {
 	if sum != p.sum {
-		return fmt.Errorf("%s/%s: the sum is %#x, and the program's is %#x", p.name, h.name, sum, p.sum)
+		return fmt.Errorf("%s/%s: the sum is %#x, and the program's is %#x", p.name, v.name, sum, p.sum)
 	}
 	return nil
 }
@@ -151,11 +151,11 @@ type figures struct {
 
 func alone(name string) error {
 	for _, p := range programs {
-		for _, h := range p.versions {
-			if p.name+"/"+h.name != name {
+		for _, v := range p.versions {
+			if p.name+"/"+v.name != name {
 				continue
 			}
-			sum, m, err := work.Run(h.run)
+			sum, m, err := work.Run(v.run)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -163,7 +163,7 @@ func alone(name string) error {
 				Slowest: float64(m.Slowest().Nanoseconds()) / 1e3, Resident: peak(), Ticks: m.Ticks()})
 		}
 	}
-	return fmt.Errorf("-version: no version %q", name)
+	return fmt.Errorf("-one: no version %q", name)
 }
 
 // peak returns the most memory that this process had resident, in MB.
@@ -181,7 +181,7 @@ func start(name string) (f figures, err error) {
 		return f, err
 	}
 	var out bytes.Buffer
-	c := exec.Command(program, "-version", name)
+	c := exec.Command(program, "-one", name)
 	c.Stdout, c.Stderr = &out, os.Stderr
 	if err = c.Run(); err != nil {
 		return f, fmt.Errorf("%s: %w", name, err)

@@ -27,16 +27,16 @@ func TestVersions(t *testing.T) {
 	}
 	for _, p := range programs {
 		var twin uint64
-		for i, h := range p.versions {
+		for i, v := range p.versions {
 			for range rounds {
-				sum, m, err := work.Run(h.run)
-				require.NoError(t, err, "%s/%s", p.name, h.name)
-				require.NoError(t, p.check(h, sum))
+				sum, m, err := work.Run(v.run)
+				require.NoError(t, err, "%s/%s", p.name, v.name)
+				require.NoError(t, p.check(v, sum))
 				garbage := m.Garbage()
 				if i == 0 {
 					twin = garbage
 				} else if !arena_c.Checked && !slow { // these builds record callers
-					assert.LessOrEqual(t, float64(garbage), mostGarbage*float64(twin), "%s/%s: bytes on the Go heap", p.name, h.name)
+					assert.LessOrEqual(t, float64(garbage), mostGarbage*float64(twin), "%s/%s: bytes on the Go heap", p.name, v.name)
 				}
 			}
 		}
@@ -55,9 +55,9 @@ func TestCommand(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 2+len(programs[3].versions), bytes.Count(text, []byte("\n")), string(text))
 	assert.Contains(t, string(text), "\n| game, Go | ")
-	out, err = exec.Command(command, "-version", "game/C").CombinedOutput()
+	out, err = exec.Command(command, "-one", "game/C").CombinedOutput()
 	assert.Error(t, err)
-	assert.Equal(t, "strangers: -version: no version \"game/C\"\n", string(out))
+	assert.Equal(t, "strangers: -one: no version \"game/C\"\n", string(out))
 }
 
 func TestChoose(t *testing.T) {

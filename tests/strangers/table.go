@@ -13,16 +13,16 @@ func table(chosen []program, seen map[string][]figures) string {
 	b.WriteString("| program | CPU s | garbage MB | tick p99.9 µs | peak resident MB | lines |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, p := range chosen {
 		var twin figures
-		for i, h := range p.versions {
-			f := medians(seen[p.name+"/"+h.name])
+		for i, v := range p.versions {
+			f := medians(seen[p.name+"/"+v.name])
 			if i == 0 {
 				twin = f
 			}
-			fmt.Fprintf(&b, "| %s, %s | %s | %s | %s | %s | %d |\n", p.name, h.name,
-				cell("%.2f", f.CPU, twin.CPU, h.cpu, i),
+			fmt.Fprintf(&b, "| %s, %s | %s | %s | %s | %s | %d |\n", p.name, v.name,
+				cell("%.2f", f.CPU, twin.CPU, v.cpu, i),
 				cell("%.1f", f.Garbage, twin.Garbage, mostGarbage, i),
 				cell("%.0f", f.Slowest, twin.Slowest, mostSlowest, i),
-				cell("%.1f", f.Resident, twin.Resident, mostResident, i), codeLines(h.file))
+				cell("%.1f", f.Resident, twin.Resident, mostResident, i), codeLines(v.file))
 		}
 	}
 	return b.String()

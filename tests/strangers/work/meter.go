@@ -9,7 +9,8 @@ import (
 // mostTicks is the number of ticks for which a meter has room.
 const mostTicks = 12_288
 
-// Version is a version of a program, on the Go heap or with upfront. It returns the program's sum.
+// Version is one version of a program, on the Go heap or with upfront. It returns the program's
+// sum.
 type Version func(m *Meter) (uint64, error)
 
 // Meter measures a version, which reports the end of its set-up, and the start and stop of each
@@ -21,10 +22,10 @@ type Meter struct {
 }
 
 // Run runs a version and returns its sum and its measurements.
-func Run(h Version) (sum uint64, m *Meter, err error) {
+func Run(v Version) (sum uint64, m *Meter, err error) {
 	m = &Meter{ticks: make([]time.Duration, 0, mostTicks)}
 	m.Ready()
-	sum, err = h(m)
+	sum, err = v(m)
 	return sum, m, err
 }
 

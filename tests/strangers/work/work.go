@@ -1,4 +1,4 @@
-// Package work is shared by both versions of a program: the input, which is the same each time, the
+// Package work is shared by all versions of a program: the input, which is the same each time, the
 // rules of its world, the checksum, and the meter. Its types allocate only when they are made.
 package work
 
