@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -381,6 +382,40 @@ func TestResidentMemory(t *testing.T) {
 		if f["plan"] == 0 || f["peak"] > f["plan"]+limitM*1e6 {
 			t.Errorf("%s: %.0f bytes at most, with a plan of %.0f", w.name, f["peak"], f["plan"])
 		}
+	}
+}
+
+// TestLibraries compares the resident bytes of work L at the end. In a c_heap each library has at
+// most half of those with glibc.
+func TestLibraries(t *testing.T) {
+	step.Needs(t, step.Gate)
+	h := &harness{programs: &programs{}}
+	defer h.programs.end()
+	for _, l := range librariesL {
+		t.Run(l.name, func(t *testing.T) {
+			run := func(w wayL) map[string]float64 {
+				program, err := h.buildL(l, w)
+				if why := missing(""); errors.As(err, &why) {
+					t.Skip(err) // make deps doesn't install it
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := figuresOf(exec.Command(program, roundsL))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%s: %.1f MB at the end", w.name, f["anonymous"]/1e6)
+				return f
+			}
+			glibcs, inHeap := run(glibcL), run(heapL)
+			if inHeap["sum"] != glibcs["sum"] {
+				t.Error("other results than with glibc")
+			}
+			if inHeap["anonymous"] > glibcs["anonymous"]/2 {
+				t.Errorf("%.0f bytes at the end, of glibc's %.0f", inHeap["anonymous"], glibcs["anonymous"])
+			}
+		})
 	}
 }
 

@@ -36,7 +36,8 @@ type work struct {
 	loops                 []loop
 	parts                 []part
 	columns               []string
-	page                  string // "": the README; else a path from its folder
+	page                  string   // "": the README; else a path from its folder
+	peers                 []string // Debian's packages whose versions the page has
 }
 
 // part is a measurement of all rows that begin with its name. It may be impossible here: see
@@ -51,7 +52,9 @@ type part struct {
 // missing is the name of a tool or library that isn't installed.
 type missing string
 
-func (m missing) Error() string { return string(m) + " is not installed (make deps)" }
+func (m missing) Error() string {
+	return string(m) + " is not installed (make deps, or apt-get install)"
+}
 
 // loop is repeated work. One time is units units, whose name is unit.
 type loop struct {
@@ -125,7 +128,7 @@ func (h *harness) measure(w work) (all []series, err error) {
 	for _, p := range w.parts {
 		list, err := p.measure(h)
 		if why := missing(""); errors.As(err, &why) {
-			fmt.Fprintf(os.Stderr, "bench: %s: rows are missing: %v\n", p.name, why)
+			fmt.Fprintf(os.Stderr, "bench: %s: rows are missing: %v\n", p.name, err)
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}

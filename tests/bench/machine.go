@@ -9,9 +9,25 @@ import (
 	"time"
 )
 
-func machine() string {
-	return fmt.Sprintf("%s, %s, %d cores; %s, %s.", time.Now().Format(time.DateOnly), processor(), runtime.NumCPU(),
-		strings.Replace(runtime.Version(), "go", "Go ", 1), compiler())
+func machine(packages ...string) string {
+	return fmt.Sprintf("%s, %s, %d cores; %s, %s%s.", time.Now().Format(time.DateOnly), processor(), runtime.NumCPU(),
+		strings.Replace(runtime.Version(), "go", "Go ", 1), compiler(), versions(packages))
+}
+
+// versions returns a line with the names and versions of those of Debian's packages that are
+// installed.
+func versions(packages []string) string {
+	var list []string
+	for _, name := range packages {
+		out, err := exec.Command("dpkg-query", "-W", "-f=${source:Package} ${source:Upstream-Version}", name).Output()
+		if err == nil {
+			list = append(list, string(out))
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	return ",\n" + strings.Join(list, ", ")
 }
 
 func processor() string {

@@ -50,7 +50,7 @@ func (t *table) intoReadme(name string) error {
 		case has:
 			begin, table = other, t.readme()
 		case s.work.columns != nil:
-			begin, table = marks(s.work.letter), machine()+"\n\n"+t.beside(s)
+			begin, table = marks(s.work.letter), machine(s.work.peers...)+"\n\n"+t.beside(s)
 		default:
 			table = t.readme()
 		}

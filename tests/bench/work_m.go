@@ -12,10 +12,12 @@ import (
 var workM = work{
 	letter: "M", title: "a process whose 16 goroutines each open an SQLite file below cgo, run three grouping queries and close it, six times",
 	absent: "The bytes are resident, at the end with no connection open, and at most: medians of three processes. CPU time is the least. " +
-		"glibc's variables are MALLOC_ARENA_MAX=2 and MALLOC_TRIM_THRESHOLD_=131072. The programs are below resident.",
+		"glibc's variables are MALLOC_ARENA_MAX=2 and MALLOC_TRIM_THRESHOLD_=131072; \"no decay\" is " +
+		noDecay + ", and \"no delay\" " + noDelay + ". The programs are below resident.",
 	columns: []string{endM, peakM, cpuM},
 	page:    "resident/README.md",
 	parts:   []part{{name: "M", measure: measureM}},
+	peers:   []string{"libc6", "libjemalloc2", "libmimalloc-dev"},
 }
 
 const (
@@ -25,7 +27,14 @@ const (
 
 	processesM = 3
 	limitM     = 16 // MB at the end
+
+	// noDecay lets jemalloc give free memory back at once, in a thread of its own. noDelay is
+	// mimalloc's option of that kind.
+	noDecay = "MALLOC_CONF=background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0"
+	noDelay = "MIMALLOC_DECOMMIT_DELAY=0"
 )
+
+var twoVariables = []string{"MALLOC_ARENA_MAX=2", "MALLOC_TRIM_THRESHOLD_=131072"}
 
 var figuresM = []struct {
 	name, key string
@@ -51,12 +60,12 @@ var (
 
 	waysM = []wayM{
 		plainM,
-		{name: "M glibc, two variables", program: "plain", env: []string{"MALLOC_ARENA_MAX=2", "MALLOC_TRIM_THRESHOLD_=131072"}},
+		{name: "M glibc, two variables", program: "plain", env: twoVariables},
 		{name: "M jemalloc", program: "plain", preloaded: jemalloc},
+		{name: "M jemalloc, no decay", program: "plain", preloaded: jemalloc, env: []string{noDecay}},
 		{name: "M mimalloc", program: "plain", preloaded: mimalloc},
-		{name: "M SQLite's module", program: "module"},
+		{name: "M mimalloc, no delay", program: "plain", preloaded: mimalloc, env: []string{noDelay}},
 		moduleOnceM,
-		{name: "M SQLite's module, Trim each round", program: "module", how: "round"},
 		{name: "M c_heap", program: "malloc"},
 		mallocM,
 		mallocOnceM,

@@ -17,6 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/others/index"
 	"github.com/upfront-mem/upfront/tests/others/row"
 	"github.com/upfront-mem/upfront/tests/others/sqlite"
+	"github.com/upfront-mem/upfront/tests/others/trees"
 )
 
 // programs are all programs, in the order of the table.
@@ -25,6 +26,7 @@ var programs = slices.Concat(
 	index.Programs(),
 	fight.Programs(),
 	guests.Programs(),
+	trees.Programs(),
 )
 
 func main() {

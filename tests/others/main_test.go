@@ -113,7 +113,7 @@ func TestPageCode(t *testing.T) {
 	assert.Len(t, sections, len(tasks()), "the page has a section for each task")
 	for _, section := range sections {
 		heading, _, _ := strings.Cut(section, "\n")
-		folder := regexp.MustCompile(`\]\((\w+)/`).FindStringSubmatch(section)
+		folder := regexp.MustCompile(`\]\(([\w./]+)/`).FindStringSubmatch(section)
 		require.NotNil(t, folder, heading)
 		files, err := filepath.Glob(filepath.Join(folder[1], "*.go"))
 		require.NoError(t, err)

@@ -17,7 +17,8 @@
 // memalign, valloc, pvalloc, malloc_usable_size, malloc_trim, mallopt, mallinfo, mallinfo2,
 // malloc_stats and malloc_info, and glibc's names of them: __libc_malloc, __libc_calloc,
 // __libc_realloc, __libc_memalign, __libc_valloc, __libc_pvalloc and __libc_free. C++'s operators
-// new and delete call these. It needs Linux and cgo, and no other library.
+// new and delete call these. It needs Linux and cgo, and no other library; the program may be
+// static.
 //
 // # Before Open
 //

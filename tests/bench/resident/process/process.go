@@ -1,0 +1,115 @@
+// Package process runs a library in C on goroutines, and prints the figures of its process. With
+// the build tag c_heap, C's malloc is in a plan; nothing else of the program differs.
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Goroutines is the number of goroutines that work at the same time.
+const Goroutines = 8
+
+// Idle is the time between the last round and the measurement. The trim of 1 s in a plan needs up
+// to 2 s.
+const Idle = 3 * time.Second
+
+// Task does the work of one goroutine in one round. It returns a checksum of the results, and a
+// function that frees the memory that the task uses until then.
+type Task func(goroutine int) (sum uint64, free func(), err error)
+
+// Main runs the task in rounds, and prints the figures of the process as JSON. In a round all
+// goroutines work, wait for each other, and free their memory. The program's only argument is the
+// number of rounds. The figures of a single round are from its end, without the idle time.
+func Main(task Task) {
+	log.SetFlags(0)
+	if len(os.Args) != 2 {
+		log.Fatal("usage: ROUNDS")
+	}
+	rounds, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	sum, used := uint64(0), 0.0
+	for range rounds {
+		of, now, err := round(task)
+		if err != nil {
+			log.Fatal(err)
+		}
+		sum, used = sum*31+of, max(used, now)
+	}
+	if rounds > 1 {
+		time.Sleep(Idle)
+	}
+	f, err := Figures()
+	if err != nil {
+		log.Fatal(err)
+	}
+	f["used"], f["sum"] = used, float64(sum>>12) // a float64 has no more bits
+	if err := json.NewEncoder(os.Stdout).Encode(f); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// round returns a checksum, and the anonymous resident bytes while all tasks use their memory.
+func round(task Task) (sum uint64, used float64, err error) {
+	var sums [Goroutines]uint64
+	var frees [Goroutines]func()
+	var errs [Goroutines]error
+	each(func(i int) { sums[i], frees[i], errs[i] = task(i) })
+	if err := errors.Join(errs[:]...); err != nil {
+		return 0, 0, err
+	}
+	f, err := Figures()
+	if err != nil {
+		return 0, 0, err
+	}
+	each(func(i int) { frees[i]() })
+	for _, of := range sums {
+		sum = sum*31 + of
+	}
+	return sum, f["anonymous"], nil
+}
+
+func each(do func(i int)) {
+	var all sync.WaitGroup
+	for i := range Goroutines {
+		all.Go(func() { do(i) })
+	}
+	all.Wait()
+}
+
+// Figures returns the bytes of this process that are resident, at most resident, and resident
+// without files; its CPU time in ms; and the bytes and collections of the Go heap since its start.
+func Figures() (map[string]float64, error) {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return nil, err
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, err
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	f := map[string]float64{"CPU": float64(used.Utime.Nano()+used.Stime.Nano()) / 1e6,
+		"garbage": float64(memory.TotalAlloc), "collections": float64(memory.NumGC)}
+	for line := range strings.Lines(string(status)) {
+		for name, figure := range map[string]string{"VmRSS": "resident", "VmHWM": "peak", "RssAnon": "anonymous"} {
+			var kilobytes float64
+			if n, _ := fmt.Sscanf(line, name+": %f kB", &kilobytes); n == 1 {
+				f[figure] = 1024 * kilobytes
+			}
+		}
+	}
+	return f, nil
+}
