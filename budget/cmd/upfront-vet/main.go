@@ -52,12 +52,13 @@ that stay open, types that an arena refuses.
 
 Checks:
 %s
--NAME runs one check alone, -NAME=false all but one; upfront-vet help NAME has details.
+-NAME runs only that check, -NAME=false all others; upfront-vet help NAME explains it.
 
   x.kept = frogs.New(t) //upfront:keeps it is forgotten at the end of the tick
 
-The comment silences its line, or the next one if it stands alone. In the comment of a declaration
-it silences the declaration, before the package clause the file. The text after it is the reason.
+The comment silences its line, or the next line if it has a line of its own. In the comment of a
+declaration it silences the declaration, before the package clause the file. The text after it is
+the reason.
 
 The checks follow memory through variables, fields, closures and functions, also of other
 packages. They don't follow:
@@ -66,8 +67,8 @@ packages. They don't follow:
   - conditions: code that closes and uses under the same condition twice may be reported for a path
     that can't happen;
   - the ends of loads, frames and pools, locks, and scopes that tests leave open;
-  - memory through a library that doesn't import upfront, except the cuts of strings, bytes and
-    slices.
+  - memory through a library that doesn't import upfront, except functions of strings, bytes and
+    slices that return a part of their argument.
 
 A build with -tags checked or -asan catches misuse that these checks miss.
 

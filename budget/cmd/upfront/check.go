@@ -41,15 +41,15 @@ Metrics that shrank are shown and pass; so do labels and scopes that are gone.
 No other metric is judged: neither current use, nor counts of open scopes, nor
 metrics that depend on the machine. report diff shows more.
 
-A report with other regions than the base has another plan: that is trouble. In
-that case, or if the growth is intended, keep the new report as the base.
+A report with other regions than the base has another plan: the exit code is 2.
+In that case, or if the growth is intended, keep the new report as the base.
 
 With --json, a is the metric of the base, b that of the report.
 
 If BASE is a plan with expected sizes, each REPORT may also be a timeline, as
 frogpond -timeline writes it. The highest use at boot, in loads and in play is
-compared with the expected size, and fails if it is above the tolerance; below
-it is shown and passes. A report shows peaks alone, and a timeline no labels.`,
+compared with the expected size, and fails if it is above the tolerance. A
+report has only peaks, and a timeline has no labels.`,
 		Example: "  upfront check now.json --against base.json --max-growth 3%\n" +
 			"  upfront check http://127.0.0.1:8035/ --against base.json --min-growth 4096\n" +
 			"  upfront check timeline.json --against plan.json",

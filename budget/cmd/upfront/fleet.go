@@ -24,14 +24,14 @@ func planFleetCommand(t *tool) *cobra.Command {
 		Short: "writes an Agones Fleet and a Deployment for servers with a plan",
 		Long: `Writes two manifests for Kubernetes: a Fleet for Agones, and a plain Deployment.
 A server's memory limit is a sum: the plan's resident memory at most, the Go
-runtime's share (go_heap), and a reserve for the rest of the process: code,
-thread stacks, C's malloc, the kernel's tables and buffers. On nodes with pages
-of 64 KiB (--pages) more of the plan is resident. Requests equal limits, for
-memory and CPU. The slots of a region are a counter of rooms. The program must
-open the plan in FILE unchanged; Open sets the Go runtime's limit. In the Fleet
-it calls the SDK of Agones; in the Deployment it answers probes. Both wait for
-the program's start: 5 seconds, and one for each 256 MiB that Open makes
-present.`,
+runtime's share (go_heap), C's heap (c_heap), and a reserve for the rest of the
+process: code, thread stacks, C's malloc without a c_heap, the kernel's tables
+and buffers. On nodes with pages of 64 KiB (--pages) more of the plan is
+resident. Requests equal limits, for memory and CPU. The slots of a region are a
+counter of rooms. The program must open the plan in FILE unchanged; Open sets
+the Go runtime's limit. In the Fleet the program calls the SDK of Agones; in the
+Deployment it answers probes. The first check that may restart it comes after 5
+seconds, and one more for each 256 MiB that Open makes present.`,
 		Example: `  upfront plan fleet serve.json --replicas 40 --reserve 48MiB --cpu 2 --spare 2
   upfront plan fleet serve.json --only fleet --name frogs | kubectl apply -f -`,
 		Args: takes(1, 1),

@@ -1,11 +1,11 @@
 // Command upfront checks plans, compares reports, and reads recordings, graphs and snapshots.
 //
-//	upfront plan check|draw|suggest|fleet FILE...
+//	upfront plan check|draw|diff|merge|suggest|fleet FILE...
 //	upfront report draw|diff REPORT...
 //	upfront check REPORT... --against BASE
 //	upfront replay TRACE... --plan FILE
 //	upfront profile URL|REPORT
-//	upfront flow check|compile|strip|draw|trace|export FILE
+//	upfront flow check|compile|strip|draw|diff|merge|trace|export FILE...
 //	upfront save diff A B | show FILE
 //	upfront completion bash|zsh|fish|powershell
 //

@@ -228,10 +228,10 @@ func planDiffCommand(t *tool) *cobra.Command {
 		Use:   "diff A B",
 		Short: "lists the changes between two plans, and their cost",
 		Long: `Lists the changes between two plans by name and key: + added, - gone, > moved, ~
-changed. The order of keys and the form of sizes have no meaning, but that of
-regions has. The cost follows: bytes of addresses and of resident memory at
-most, by region, and the memory that plan fleet requests without flags of its
-own. With -o it draws both maps, as SVG.`,
+changed. It ignores the order of keys and the form of sizes. The cost follows:
+bytes of addresses, of resident memory at most and of each part, and the memory
+that plan fleet requests without flags of its own. With -o it draws both maps,
+as SVG.`,
 		Example: "  upfront plan diff old.json plan.json\n  upfront plan diff old.json plan.json -o plans.svg",
 		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, names []string) error {

@@ -24,7 +24,7 @@ func newProfileCommand(t *tool) *cobra.Command {
 		Long: `Lists the users of a budget's memory: the bytes in use now by region, scope and
 label and, for a checked build, by line of code. Slots of a region count
 together. A second table has the peaks of labels and scopes, each at its own
-time; of slots, the highest of one. The argument is the URL of a running
+time; for slots, the highest of one slot. The argument is the URL of a running
 budget's live page or of its report.json, or a report file. With -o it writes a
 profile for go tool pprof instead.`,
 		Example: `  upfront profile http://127.0.0.1:8080/

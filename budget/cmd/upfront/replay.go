@@ -22,14 +22,13 @@ func newReplayCommand(t *tool) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay TRACE... --plan FILE",
 		Short: "replays recordings in a plan, up to a request that doesn't fit",
-		Long: `Replays recordings of programs in a budget with the plan. Each fits, or the
-first request that doesn't fit is reported with its place. A TRACE is a file of
-package budget/record, as frogpond -record writes it. Without --plan, the plan
-is the program's own.
+		Long: `Replays recordings of programs in a plan, and reports the peaks of each
+recording that fits, or the first request that doesn't fit, with its place. A
+TRACE is a file of package budget/record, as frogpond -record writes it. Without
+--plan, the plan is the program's own.
 
 A recording of a checked build has the line of code of each request. A release
-build records each load as one request, with its size when the next scope opened
-or closed.`,
+build records only scopes, with the most bytes that each had in use.`,
 		Example: "  upfront replay monday.trace tuesday.trace --plan smaller.json\n" +
 			"  upfront replay monday.trace -o report.json && upfront report draw report.json",
 		Args: takes(1, math.MaxInt),

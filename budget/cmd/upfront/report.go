@@ -48,8 +48,9 @@ func reportDiffCommand(t *tool) *cobra.Command {
 		Short: "lists the changes between two reports by region, label and scope",
 		Long: `Lists the changes between two reports by region, label and scope, the largest
 first. Slots of a region count together: size and used are sums, and arena_peak
-is that of the fullest. budget.Figures lists the metrics. Metrics that
-depend on the machine (addresses, resident pages, the Go heap) are not compared.`,
+is the highest of one slot. budget.Figures explains the metrics of a part.
+Addresses, resident pages and the use of the Go heap depend on the machine, and
+are not compared.`,
 		Example: "  upfront report diff main.json branch.json\n  upfront report diff main.json http://10.0.0.2:8080/",
 		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, sources []string) error {

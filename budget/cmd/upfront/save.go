@@ -25,8 +25,7 @@ func diffCommand(t *tool) *cobra.Command {
 		Long: `Reports the first difference between two snapshots, with both values.
 
 --map names a snapshot that a checked build of the game wrote after the same
-load. With it each object has a name, its scope, its label, and its line of
-code.`,
+load. Then each object has a name, its scope, its label, and its line of code.`,
 		Example: "  upfront save diff host.save guest.save --map checked.save",
 		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {

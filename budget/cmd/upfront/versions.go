@@ -265,7 +265,7 @@ func oneLine(text []byte) string {
 	return jsonfile.Printable(b.String())
 }
 
-// cut returns at most so many characters of a text.
+// cut returns at most the first characters of a text, with … for the others.
 func cut(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:max(most-1, 0)]) + "…"
@@ -319,14 +319,14 @@ func (t *tool) mergeCommand(v versions) *cobra.Command {
 		Use:   "merge BASE A B",
 		Short: "merges two versions of a " + v.kind + " that were both made of BASE, into A",
 		Long: `Merges two versions of a ` + v.kind + ` that were both made of BASE: A gets the changes
-that B made. They are compared by name and key, so two changes of one object
-don't conflict. A value that both changed differently is a conflict, and so is a
-part that one removed and the other changed; it is listed with the three values
-and their lines.
+that B made. The files are compared by name and key, so changes of different
+keys don't conflict. A value that both changed differently is a conflict, and so
+is a part that one removed and the other changed. Each conflict is listed with
+its three values and their lines.
 
-Without a conflict the result is written to A, or to the file of -o. With one, A
-is left as it was, and -o writes a file with the value of A for each conflict. A
-result with an error is never written.
+Without a conflict the result is written to A, or to the file of -o. With a
+conflict, A stays as it is, and -o writes a file with the value of A for each
+conflict. A result with an error is never written.
 
 As a driver of git merge, with --name for its messages:
 

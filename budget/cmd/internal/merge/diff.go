@@ -17,12 +17,11 @@ const (
 	Changed Kind = "changed"
 )
 
-// Change is one difference between two files. A part that is added or gone is one change.
+// Change is one difference between two files. A part that was added or removed is one change.
 type Change struct {
 	Kind Kind   `json:"kind"`
 	Path string `json:"path"` // nodes.open.in.tag; a link has the path of its list
-	// From and To are the values, as the files have them. An added value has no From, and one that
-	// is gone no To.
+	// From and To are the values as in the files. An added value has no From, a removed one no To.
 	From json.RawMessage `json:"from,omitempty"`
 	To   json.RawMessage `json:"to,omitempty"`
 	// Was and At are the places among the siblings in A and in B, from 1, where an order is kept.
@@ -33,8 +32,8 @@ type Change struct {
 }
 
 // Diff returns the changes that make B of A. Changes of an object or list are in A's order, and
-// additions follow. To apply the moves and additions of a list, first remove all members that are
-// gone or moved. Then insert the moved and added ones at At, the lowest place first.
+// additions follow. To apply the changes of a list, first remove the members that are gone or moved.
+// Then insert the moved and added members at At, the lowest At first.
 func Diff(a, b *Tree) []Change { return diff(a.root, b.root, nil) }
 
 func diff(a, b *node, list []Change) []Change {

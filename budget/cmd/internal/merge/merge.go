@@ -9,9 +9,9 @@ import (
 // Conflict is a value that two versions changed differently, or an order of members.
 type Conflict struct {
 	Path string `json:"path"` // nodes.open.in.tag
-	// Order reports that the members' places conflict. Their values don't.
+	// Order reports that the order of the members conflicts, and not their values.
 	Order bool `json:"order,omitempty"`
-	// The three values as in the files, with their lines; a value that a version lacks has none.
+	// The three values as in the files, with their lines, or nil and 0 for a missing value.
 	Base     json.RawMessage `json:"base,omitempty"`
 	A        json.RawMessage `json:"a,omitempty"`
 	B        json.RawMessage `json:"b,omitempty"`
@@ -24,11 +24,11 @@ type Conflict struct {
 // both changed a value differently, the result has A's, and Merge returns a conflict:
 //
 //   - two values of one key
-//   - a part that one removed, and the other changed; so, too, a plan's frame, scratch and c_heap
-//   - two parts with one name that both added
+//   - a part, or a plan's frame, scratch or c_heap, that one removed and the other changed
+//   - two different parts of one name that both added
 //   - two orders of the members that all three have
 //   - two links or regions that were added at one place, or added while the other version moved
-//     some: their order would be chance
+//     some: no order of them is better than another
 //   - two lists with a link that is in one of them twice
 func Merge(base, a, b *Tree) ([]byte, []Conflict) {
 	switch {

@@ -5,8 +5,8 @@
 //	changes := merge.Diff(a, b)
 //	data, conflicts := merge.Merge(base, a, b)
 //
-// Parse finds names that occur twice. All other faults of a file are for budget.ReadPlan or
-// source.Read, which a program calls first.
+// Parse finds names that occur twice. budget.ReadPlan and source.Read, which a program calls first,
+// report all other errors of a file.
 //
 // Source: Khanna, Kunal and Pierce, "A Formal Investigation of Diff3".
 package merge

@@ -2,7 +2,7 @@
 //
 //	multichecker.Main(lifetime.Analyzers...)
 //
-// The check fused follows float products, by products.go. All checks but it and plain read the
+// The check fused follows float products, by products.go. All other checks but plain read the
 // results of one analysis of each function and its literals:
 //
 //   - flow.go and origin.go have the possible values of variables: a points-to analysis on SSA that
@@ -13,7 +13,7 @@
 //   - sinks.go finds the places to which a function passes values.
 //
 // A value may be memory of a scope, a scope, or the value at a path from a parameter. So a
-// function's summary has its effects on its parameters. Importing packages read the summary as a
+// function's summary lists its effects on its parameters. Importing packages read the summary as a
 // fact.
 package lifetime
 
@@ -36,16 +36,17 @@ handle, a pool, a container, a Text. An error is never reported.`),
 The scope was closed, by Close or by a function that closes it, on all paths that lead to the use.`),
 	check("unclosed", `reports scopes that are left open on a path
 
-A function that closes a scope on one path must close it on each path. A function that keeps no scope
-must close the scopes that it opens. A scope that is returned, kept or handed on belongs to another
-function. If a function fails inside a Do or a load, that closes the scopes opened in its own. Tests
-may leave scopes open.`),
+A function that closes a scope on one path must close it on each path. A function that keeps no
+scope must close the scopes that it opens. A scope that is returned, kept or handed on belongs to
+another function. A function that returns an error may leave open the scopes that it opened inside a scope:
+the Do or the load around it closes them. Tests may leave scopes open.`),
 	check("mapkey", `reports strings of a scope that become keys of a map
 
 A Go map that outlives the scope compares bytes that belong to another object by then. A string that
 is only looked up is no key.`),
-	check("append", `reports the built-in append where it leaves the budget for the Go heap
+	check("append", `reports the built-in append to memory of a budget that has no room left
 
-The results of Slice, Bytes, Clone and Done have no spare capacity; that of SliceCap has its argument.`),
+The result is then on the Go heap. Slices of Slice, Bytes, Clone and Done have no spare capacity; a
+slice of SliceCap has the capacity of its argument.`),
 	fused,
 }

@@ -19,11 +19,11 @@ var fused = &analysis.Analyzer{
 	Name: "fused",
 	Doc: `reports float products that are rounded on some targets only
 
-Go compiles x*y + z to one instruction, which doesn't round x*y, for arm64, loong64, ppc64, riscv64,
-s390x, and from GOAMD64=v3 on for amd64. So the result has other bits than on amd64. The result of
-float64(x*y) + z is the same everywhere. The check reports products without a conversion, in packages
+Go may compile x*y + z to one instruction, which doesn't round x*y, for arm64, loong64, ppc64,
+riscv64, s390x, and from GOAMD64=v3 on for amd64. Then the result may differ from that of other
+targets. The result of float64(x*y) + z is the same everywhere. The check reports products without a conversion, in packages
 that import budget/save, and in those of -fused.also: import paths with "..." as of the go command.
--fix adds the conversions.
+upfront-vet -fix adds the conversions.
 
 The check follows a product through variables, fields, elements, and calls of the package's own
 functions, since a compiler may inline them. It doesn't follow it from one round of a loop to the
