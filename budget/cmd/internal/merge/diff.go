@@ -32,8 +32,8 @@ type Change struct {
 }
 
 // Diff returns the changes that make B of A. Changes of an object or list are in A's order, and
-// additions follow. To apply the changes of a list, first remove the members that are gone or moved.
-// Then insert the moved and added members at At, the lowest At first.
+// additions follow. To apply the changes of a list, first remove the members that are gone or
+// moved. Then insert the moved and added members at At, the lowest At first.
 func Diff(a, b *Tree) []Change { return diff(a.root, b.root, nil) }
 
 func diff(a, b *node, list []Change) []Change {

@@ -38,8 +38,8 @@ The scope was closed, by Close or by a function that closes it, on all paths tha
 
 A function that closes a scope on one path must close it on each path. A function that keeps no
 scope must close the scopes that it opens. A scope that is returned, kept or handed on belongs to
-another function. A function that returns an error may leave open the scopes that it opened inside a scope:
-the Do or the load around it closes them. Tests may leave scopes open.`),
+another function. A function that returns an error may leave open a scope that it opened inside
+another scope: the Do or the load around it closes both. Tests may leave scopes open.`),
 	check("mapkey", `reports strings of a scope that become keys of a map
 
 A Go map that outlives the scope compares bytes that belong to another object by then. A string that
