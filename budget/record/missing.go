@@ -8,8 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// missing returns the error for an arena that the plan lacks: a FullError if the plan has too few
-// buffers, workers, scratch arenas or slots.
+// missing returns the error for an arena that isn't in the plan: a FullError if the plan has too
+// few buffers, workers, scratch arenas or slots.
 func missing(plan budget.Plan, arena string) error {
 	full := &scope.FullError{Budget: plan.Name, Asked: 1}
 	full.Arena, _, _ = strings.Cut(arena, " ")

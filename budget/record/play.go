@@ -22,13 +22,14 @@ type Played struct {
 	Whole  bool   `json:"whole"`          // the recording ends with its Close
 }
 
-// Error is the error of a replay in which an allocation didn't fit.
+// Error is the error of a replay in which an allocation didn't fit, or the plan lacked its arena.
 type Error struct {
 	Played
 	Scopes []string // the open scopes of the arena, the outermost first
-	// calls to the allocation, from a checked build: function and file:line, the innermost first
+	// the calls to the allocation, in recordings of checked builds: function and file:line, the
+	// innermost first
 	Made []string
-	Err  error // the error that the program would get, with the knob to raise
+	Err  error // the error that the program would get, with the key to raise
 }
 
 // Error returns one line, and further lines with the calls.
@@ -58,7 +59,7 @@ func quoted(names []string) string {
 	return strings.Join(list, " > ")
 }
 
-// ErrMalformed is wrapped in the error for a file that is damaged or is no recording.
+// ErrMalformed is the error, wrapped, for a file that is damaged or isn't a recording.
 var ErrMalformed = errors.New("no recording")
 
 // Bounds for files from outside.
@@ -67,9 +68,10 @@ const (
 	arenasMax = 1 << 16 // more than a budget has
 )
 
-// Plan returns the plan that a recording was made in, with defaults filled in. Its error wraps
-// ErrMalformed for a file that is no recording, and for a plan with tables of more than 1 GiB (with
-// the usual limits, 20,000 arenas). So opening the plan takes at most 1 GiB besides its sizes.
+// Plan returns the plan in which a recording was made, with defaults filled in. Its error wraps
+// ErrMalformed if the file isn't a recording, or if the plan's tables take more than 1 GiB (with
+// the usual limits, 19,000 arenas). So opening the plan takes at most 1 GiB in addition to its
+// sizes.
 func Plan(r io.Reader) (budget.Plan, error) {
 	plan, err := readPlan(bufio.NewReader(r))
 	if err != nil {
@@ -117,18 +119,18 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// Replay reads a recording to its end, and performs it on the tables of a budget with the plan. It
-// returns the report at the end. The MostOpen counts are the program's, and so is each Peak to the
-// byte, if the sizes in the plan are the same. Replay returns one of these errors:
+// Replay performs a recording on the tables of a budget with the plan, and returns the report at
+// its end. The MostOpen counts are the program's. Each Peak also is, to the byte, if the plan's
+// sizes are the program's. Replay returns one of these errors:
 //
 //   - an [*Error], if an allocation didn't fit or the plan lacks an arena that the program used
 //   - an error that wraps ErrMalformed, if the recording is damaged or r fails
-//   - the plan's error, if the plan has faults
+//   - the plan's error, if the plan is invalid
 //
-// The plan must have the program's regions by name, and at least the slots, buffers, workers and
-// scratch arenas that the program used. Replay allocates only tables, so a plan of a larger machine
-// works. A hostile file can take time but little memory: besides the plan at most the file's size,
-// and never more than 260 MiB.
+// The plan must contain the program's regions by name, and at least the slots, buffers, workers and
+// scratch arenas that the program used. Replay allocates only tables, so the plan may be one for a
+// larger machine. A hostile file can take time but little memory: in addition to the plan, at most
+// the file's size or 260 MiB, whichever is less.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	arenas, err := budget.Dry(plan)
 	if err != nil {
@@ -155,12 +157,13 @@ func play(arenas budget.Arenas, r io.Reader) (Played, error) {
 	return p.Played, err
 }
 
-// Measure is [budget.Measure] for recordings in files. Its report has the peaks of all recordings,
-// and its Plan is the smallest, to the byte, in which all of them run. Parts that no recording used
-// stay as planned. The numbers of slots, buffers, workers and scratch arenas, and the limits, are
-// the largest of the recordings' plans; everything else is from the first plan. All plans must have
-// the same regions. Limits are measured only for regions that have their own in the report, such as
-// those with slots. Measure reads each file several times.
+// Measure is [budget.Measure] for recordings in files. Its report contains the peaks of all
+// recordings, and its Plan is the smallest, to the byte, in which all of them run. Parts that no
+// recording used stay as planned. The numbers of slots, buffers, workers and scratch arenas, and
+// the limits, are the largest of the recordings' plans; everything else is from the first plan. All
+// plans must have the same regions in the same order. Only regions with limits of their own in the
+// report, such as those with slots, have their limits measured. Measure reads each file several
+// times.
 func Measure(names ...string) (budget.Report, error) {
 	if len(names) == 0 {
 		return budget.Report{}, errors.New("record: Measure: no recordings")
@@ -209,7 +212,7 @@ type player struct {
 
 type arena struct {
 	name         string
-	*scope.Stack // nil if the plan lacks it
+	*scope.Stack // nil if the plan has no such arena
 }
 
 func (a arena) openScopes() (names []string) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Recording is a recording in progress. Any goroutine may call its methods. The methods of a nil
-// Recording do nothing, so a program can leave it off.
+// Recording do nothing, so a program that isn't recorded needs no branches.
 type Recording struct {
 	mu    sync.Mutex // guards the fields below
 	to    io.Writer
@@ -40,8 +40,8 @@ const (
 
 // Start records the use of b to w from now on, and returns the recording. Call it once for a
 // budget, at set-up, before other goroutines use the budget. Start fails after Seal or Close, at a
-// second call, while temporaries are open, and if w fails; then nothing is recorded. w must not use
-// the budget, and goroutines that open or close a scope wait for its writes.
+// second call, while temporaries are open, and if w fails. If it fails, nothing is recorded. w must
+// not use the budget. A goroutine that opens or closes a scope may have to wait for a write to w.
 func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	r := &Recording{to: w, buf: make([]byte, 0, bufSize), texts: map[string]uint64{}, sites: map[arena_c.Site]uint64{}}
 	arenas := budget.ArenasOf(b)
@@ -69,8 +69,8 @@ func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	return r, nil
 }
 
-// Mark names the part of the program that follows: a map, a match, a request. An error of [Replay]
-// names the last mark. Texts longer than 4096 bytes are cut.
+// Mark names the part of the program that follows, such as a map, a match or a request. An error of
+// [Replay] names the last mark. A text longer than 4096 bytes is cut.
 func (r *Recording) Mark(text string) {
 	if r == nil {
 		return
@@ -85,8 +85,9 @@ func (r *Recording) Mark(text string) {
 	r.flushFull()
 }
 
-// Close ends the recording and writes the rest. Call it after the budget's Close. It returns the
-// first error of the writer, as a second Close does. Nothing was written after that error.
+// Close ends the recording and writes its remaining bytes. Call it after the budget's Close. Close
+// returns the first error of the writer, after which nothing was written; a second Close returns
+// the same error.
 func (r *Recording) Close() error {
 	if r == nil {
 		return nil
