@@ -15,9 +15,9 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Open opens the plan and closes it at the end of the test. It fails the test if the plan can't be
-// opened, if at the end the walk doesn't cover the budget or Close returns an error, or if there is
-// a leak.
+// Open opens a budget of the plan and closes it at the end of the test. It ends the test if the
+// plan can't be opened. At the end it fails the test if Walk or Close returns an error, or if there
+// is a leak.
 func Open(t testing.TB, plan budget.Plan) *budget.Budget {
 	t.Helper()
 	b, err := budget.Open(plan)

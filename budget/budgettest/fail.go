@@ -17,17 +17,17 @@ import (
 )
 
 // FailEach runs fn in a budget of the plan again and again, each time with one size or limit too
-// small. It begins so small that fn's first request fails, and ends with the size that fn needs. So
-// each allocation and each registration of fn in a region, the frame or a scratch arena is the
-// first failure of some run. The later requests also fail, except those that fit into the padding
-// of a failed one. The arenas' own limits refuse them, so this needs no hook.
+// small. For each size and limit it starts with 1, where fn's first request fails, and ends with
+// the value that fn needs. So each allocation and each registration of fn in a region, the frame or
+// a scratch arena is the first failure of some run. The requests after it also fail, except those
+// that fit into its padding.
 //
-// In a checked build (-tags checked) FailEach goes on with the plan as it is: it refuses the first
-// request, in the next run the second, and so on until a run ends without a refusal. The requests
-// after the refused one succeed, which finds code that overlooks a full error because a later
-// request succeeds. Here chunks of pools and blocks of package arena count as requests; allocations
-// of C code, and those of Close's finalizers, don't. The count is the process's: no other goroutine
-// may allocate from a budget meanwhile. Other calls of FailEach wait.
+// In a checked build (-tags checked) FailEach continues with the plan as it is. It refuses only the
+// first request, in the next run only the second, and so on until a run ends without a refusal.
+// This finds code that overlooks a full error because a later request succeeds. Chunks of pools and
+// blocks of package arena also count as requests; allocations by C code and by Close's finalizers
+// don't. The requests of the whole process are counted, so no other goroutine may allocate from a
+// budget meanwhile. Other calls of FailEach wait.
 //
 // fn returns the first full error that it gets, or nil if it gets none, and closes the scopes that
 // it opens. FailEach fails the test if:
@@ -35,12 +35,12 @@ import (
 //   - fn panics, or returns an error that isn't a full error of the key that was too small;
 //   - afterwards the walk doesn't cover the budget, Close returns an error, or there is a leak;
 //   - in a checked build, fn returns nil or another full error although a request was refused. If
-//     fn goes on after a full error, it still returns the error at the end. A pool's chunk and an
-//     arena's block are exceptions: nil is their whole answer, so fn may continue without the chunk
+//     fn goes on after a full error, it still returns that error at the end. A pool's chunk and an
+//     arena's block are exceptions: the refusal is only a nil, so fn may continue without the chunk
 //     or block, or return an error that is ErrFull.
 //
-// The plan must be large enough for fn. Its pages aren't prefaulted unless the plan says so. Cost:
-// an Open and fn, once for each request of fn.
+// The plan must be large enough for fn. FailEach prefaults no pages unless the plan says so. Cost:
+// at least an Open and a run of fn for each request of fn.
 func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	t.Helper()
 	if arena_c.Checked {
@@ -77,7 +77,7 @@ func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	}
 }
 
-// knob is one size or limit of a plan: size or count is set.
+// knob is one size or limit of a plan; either size or count is set.
 type knob struct {
 	key   string
 	size  *uint64
@@ -93,7 +93,7 @@ func (k knob) set(value uint64) {
 	}
 }
 
-// knobs returns the sizes and limits that fn can find too small, a Rest included.
+// knobs returns the sizes and limits that can be too small for fn, including a size of Rest.
 func knobs(plan *budget.Plan) (list []knob) {
 	size := func(key string, size *uint64) { list = append(list, knob{key: key, size: size, most: *size}) }
 	count := func(key string, count *int, usual int) {
@@ -149,8 +149,8 @@ func next(full *scope.FullError, value uint64) uint64 {
 	return value + 64*budget.KiB
 }
 
-// tryOnce opens the plan, runs fn and checks the budget after it. full is the full that fn
-// returned.
+// tryOnce opens the plan, runs fn and then checks the budget. full is the error that fn returned,
+// if it is a full error.
 func tryOnce(plan budget.Plan, fn func(b *budget.Budget) error) (full *scope.FullError, err error) {
 	b, err := budget.Open(plan)
 	if err != nil {

@@ -30,9 +30,10 @@ func failOnce(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	}
 }
 
-// refuseOnce runs fn and refuses its n-th request. refused is false if fn made fewer.
+// refuseOnce runs fn and refuses its n-th request. refused is false if fn made fewer than n
+// requests.
 func refuseOnce(plan budget.Plan, n uint64, fn func(b *budget.Budget) error) (refused bool, err error) {
-	var plain error // an ErrFull that isn't a FullError
+	var plain error // a full error that isn't a FullError
 	full, err := tryOnce(plan, func(b *budget.Budget) error {
 		arena_c.FailAt(n)
 		defer arena_c.FailAt(0) // before the walk and Close, so that their requests succeed
@@ -42,7 +43,7 @@ func refuseOnce(plan budget.Plan, n uint64, fn func(b *budget.Budget) error) (re
 		}
 		return err
 	})
-	// after Close, which reports the fulls that fn left in the frame
+	// after Close, which reports the full errors that fn left in the frame
 	refused, reported := arena_c.Failed()
 	switch {
 	case err != nil:
@@ -52,12 +53,12 @@ func refuseOnce(plan budget.Plan, n uint64, fn func(b *budget.Budget) error) (re
 	case !reported: // nil was the whole answer, or no request was refused
 		return refused, nil
 	case full != nil && !full.OnPurpose:
-		return true, fmt.Errorf("another request is full: %w", full)
+		return true, fmt.Errorf("another request ran out of room: %w", full)
 	case full == nil && plain != nil:
-		return true, fmt.Errorf("the full is lost: %w", plain)
+		return true, fmt.Errorf("the FullError is lost: %w", plain)
 	case full == nil:
-		return true, errors.New("fn returned nil though a full was reported to it; " +
-			"return that full at the end, also if fn goes on without the memory")
+		return true, errors.New("fn returned nil though it got a full error; " +
+			"return that error at the end, even if fn goes on without the memory")
 	}
 	return true, nil
 }

@@ -24,7 +24,7 @@ func each(t *testing.T, fn func(b *budget.Budget) error) *recorder {
 	return watch(t, func(tb testing.TB) { budgettest.FailEach(tb, failing(), fn) })
 }
 
-const wentOn = "fn returned nil though a full was reported to it; return that full at the end, also if fn goes on without the memory"
+const wentOn = "fn returned nil though it got a full error; return that error at the end, even if fn goes on without the memory"
 
 func TestFailOnceFailsEach(t *testing.T) {
 	failed := map[string]int{}
@@ -119,14 +119,14 @@ func TestFailOnceSees(t *testing.T) {
 			return nil
 		},
 		"with request 1 refused once: it panicked": panicking,
-		"with request 1 refused once: another request is full: ": func(b *budget.Budget) error {
+		"with request 1 refused once: another request ran out of room: ": func(b *budget.Budget) error {
 			err := onScratch(b)
 			if err != nil {
 				err = b.Scratch(0, 0).Do("s", func(s scope.Scope) error { s.Bytes(budget.MiB); return nil })
 			}
 			return err
 		},
-		"with request 1 refused once: the full is lost: upfront: full": func(b *budget.Budget) error {
+		"with request 1 refused once: the FullError is lost: upfront: full": func(b *budget.Budget) error {
 			if onScratch(b) != nil {
 				return budget.ErrFull
 			}
