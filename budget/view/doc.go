@@ -1,5 +1,5 @@
-// Package view draws a budget for people, as text and as SVG that needs no font, script or style
-// of the page around it.
+// Package view draws a budget as text and as SVG. A picture needs no font, script or style of the
+// page around it.
 //
 //	view.Plan(file, plan)                // the plan: a memory map, to scale
 //	view.PlanDiff(file, old, new)        // two plans: their maps next to each other
@@ -7,18 +7,18 @@
 //	view.Timeline(file, timeline.Read()) // each part over time
 //	view.Inside(file, inside)            // the contents of an arena, from region.Inside
 //
-// ReportText, TimelineText and InsideText write the same as text of 80 columns;
-// [budget.Plan.String] returns a plan as text. Report.String of package budget is for a log: slots
-// share a line only if their metrics are equal. ReportText has a line for all of them. ReportHTML
-// writes tables for a page; package live serves one.
+// ReportText, TimelineText and InsideText write the same contents as text of 80 columns, and
+// [budget.Plan.String] returns a plan as text. ReportHTML writes tables for a page, such as that of
+// package live. [budget.Report.String] is for a log: slots share a line only if their numbers are
+// equal, while ReportText sums up all slots of a region.
 //
-// A picture of two plans doesn't depend on colours: parts that were added, are gone, have grown,
-// have shrunk or have moved also have a sign and a stroke each.
+// A picture of two plans can be read without its colours: each kind of change of a part (added,
+// gone, grown, shrunk, moved) has a sign and a stroke.
 //
 // Each function makes at most one write. It returns the writer's error, or an error that says why
-// it can't draw its argument. It works on any goroutine, since it only reads its argument.
+// it can't draw its argument. It only reads its argument, so any goroutine may call it.
 //
-// A picture follows the reader's light or dark mode, and its text is text. The same argument gives
-// the same bytes on every target, so a test can compare a committed picture. Names in it, such as
-// labels, are escaped.
+// A picture follows the reader's light or dark mode, and its text can be selected. The same
+// argument gives the same bytes on every target, so a test can compare a committed picture. Names
+// in it, such as labels, are escaped.
 package view

@@ -8,15 +8,15 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Inside draws the contents of an arena. At the top is all of it to scale. Then follow the used
-// bytes in rows of equal length, with padding, the allocation point, and the chain from the newest
-// node to the oldest. Temporaries are at the far end. A list has the kind, scope, label, source
-// line and bytes of the objects; its lines sum up to the used bytes. At the end are pools by chunk,
-// with numbers in the order in which Get will return free chunks, and the blocks of heaps, buddies
-// and rings.
+// Inside draws the contents of an arena. At the top is the whole arena to scale. Then follow the
+// used bytes in rows of equal length, with padding, the allocation point, and the chain of
+// finalizers from the newest to the oldest. Temporaries are at the far end. A list shows the kind,
+// scope, label, source line and bytes of the objects; its lines sum up to the used bytes. At the
+// end are pools by chunk, with numbers in the order in which Get will return free chunks, and the
+// blocks of heaps, buddies and rings.
 //
-// Thousands of objects are drawn as runs. If in is wrong, Inside returns the error of its Check,
-// and writes nothing. It makes Go allocations for each object.
+// If the objects are many, adjacent ones are drawn as runs. If in is invalid, Inside returns the
+// error of its Check and writes nothing. It makes Go allocations for each object.
 func Inside(w io.Writer, in budget.Inside) error {
 	if err := in.Check(); err != nil {
 		return err

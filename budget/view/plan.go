@@ -12,8 +12,8 @@ import (
 
 // Plan draws the plan as a memory map, to scale: the tables, regions from bottom to top, then the
 // frame's buffers and the scratch arenas. Guards, and bytes that only round an arena up to 64 KiB,
-// are pale. Below the map each part has a line with its sizes. The whole is the addresses of the
-// plan's Cost. For a wrong plan Plan returns the error of its Cost, and writes nothing.
+// are pale. Below the map each part has a line with its sizes. The total is the addresses of the
+// plan's Cost. For an invalid plan, Plan returns the error of its Cost and writes nothing.
 func Plan(w io.Writer, p budget.Plan) error {
 	cost, err := p.Cost()
 	if err != nil {
@@ -22,7 +22,7 @@ func Plan(w io.Writer, p budget.Plan) error {
 	return layOut(p, cost).draw(w)
 }
 
-// edge is the alignment of arenas in bytes; the others are positions in the picture.
+// edge is the alignment of arenas in bytes; the other constants are positions in the picture.
 const (
 	edge           = 64 * budget.KiB
 	barTop      px = 600

@@ -14,13 +14,14 @@ import (
 )
 
 // PlanDiff draws two plans as memory maps next to each other, to one scale, with the lowest address
-// at the top. A band joins the blocks of a part that both plans have, by name, and shows whether
-// the part has grown, has shrunk or has moved. A sign shows whether a part was added, is gone, or
-// has other settings. A small part has a least height. Below the maps each part has a line with its
-// sizes, its first addresses (offsets if the plan has no base) and the settings that differ. At the
-// end are the sums of [budget.Plan.Cost].
+// at the top. A band joins the blocks of a part that is in both plans, by name, and shows whether
+// the part has grown, shrunk or moved. A sign shows whether a part was added, is gone, or has other
+// settings. A small part is drawn with a minimum height. Below the maps each part has a line with
+// its sizes, its first addresses (offsets if the plan sets no base) and the settings that differ.
+// At the end are the sums of [budget.Plan.Cost].
 //
-// For a wrong plan PlanDiff returns the error of its Cost with the plan's name, and writes nothing.
+// For an invalid plan, PlanDiff returns the error of its Cost with the plan's name, and writes
+// nothing.
 func PlanDiff(w io.Writer, a, b budget.Plan) error {
 	d := planDiff{title: "plan " + a.Name}
 	if a.Name != b.Name {
@@ -159,8 +160,8 @@ type planDiff struct {
 	y     px // of the last line
 }
 
-// paths returns the parts of both plans in B's order. A part that is gone follows the one before it
-// in A.
+// paths returns the parts of both plans in B's order. A part that is gone follows the part before
+// it in A.
 func (d *planDiff) paths() (paths []string) {
 	for _, p := range d.side[1].parts {
 		paths = append(paths, p.path())
@@ -178,7 +179,7 @@ func (d *planDiff) paths() (paths []string) {
 }
 
 // notes returns the settings at a path that differ: "slots 3 → 4; + state true". Sizes have columns
-// of their own, unless one is the rest.
+// of their own, unless a size is Rest.
 func (d *planDiff) notes(at string) string {
 	from, to := d.side[0].settings, d.side[1].settings
 	all := maps.Clone(from)

@@ -10,16 +10,16 @@ import (
 )
 
 // Report draws the memory of a budget. The whole is at the top, to scale. Below it each part has a
-// bar that stands for its planned size, filled with the bytes used now. The bar of a single arena
-// also has the most that was used, paler. Slots, buffers of the frame and scratch arenas have a
-// column each. Below a part are its labels and scopes, largest first, in the colours of its bar:
-// eight of each, and the sum of the others. A label that the plan has an expectation for has that
-// size, and a peak above the tolerance is a line. At the end are the Go heap, proxies and errors.
+// bar as long as its planned size, filled with the bytes used now. The bar of a single arena also
+// shows the peak, paler. Slots, buffers of the frame and scratch arenas have a column each. Below a
+// part are its labels and scopes, largest first, in the colours of its bar: eight of each, and the
+// sum of the others. If the plan expects a size of a label, that size is shown, and a peak above
+// the tolerance gets a line. At the end are the Go heap, proxies and errors.
 //
 // Sizes are the report's, as [budget.SizeText] writes them; browsers show the exact bytes at the
-// pointer. Figures are those of [budget.Figures]. If a part has several arenas, now and at most are
-// those of the fullest, and a column has the bytes of all together, which its bar shows. A report
-// from outside is drawn as far as it makes sense.
+// pointer. Metrics are those of [budget.Figures]. If a part has several arenas, "now" and "at most"
+// are those of the fullest arena, and another column shows the bytes of all together, as the bar
+// does. Report also draws a report from outside, as far as it makes sense.
 func Report(w io.Writer, r budget.Report) error {
 	d := reportDrawing{lines: reportLines(r)}
 	d.measure()
@@ -45,7 +45,7 @@ func description(lines []reportLine) string {
 	return "Memory of each part: " + strings.Join(list, "; ")
 }
 
-// nameLetters is the most letters of a name that are shown: as many as a plan allows.
+// nameLetters is the number of letters of a name that are shown at most: as many as a plan allows.
 const nameLetters = 31
 
 // reportDrawing is the picture of a report. Its columns fit their widest text.
@@ -110,8 +110,8 @@ func (d *reportDrawing) whole(r budget.Report) {
 	d.y = top + height + 170
 }
 
-// filled draws a bar: the planned size, the most used, and the bytes used now, by holder if there
-// is a stack.
+// filled draws a bar: the planned size, the peak, and the bytes used now, by holder if there is a
+// stack.
 func (d *reportDrawing) filled(class string, bar scale, y, height px, now, peak uint64, stack []stacked) {
 	d.rect("ground", bar.left, y, bar.right-bar.left, height)
 	d.rect(class+" pale", bar.left, y, bar.reach(peak, 10), height)

@@ -13,10 +13,10 @@ import (
 )
 
 // ReportHTML writes the contents of [Report] as the body of an HTML page: an article for each part,
-// with tables of its metrics, labels and scopes, and notes below. Slots, buffers and scratch arenas
-// have a table of the highest peaks; checked builds have a table of the lines of code that made the
-// live objects. Each size is a data element whose value is the bytes. Names are escaped. The page
-// around it has the style; package live has one.
+// with tables of its sizes, labels and scopes, and notes below. Slots, buffers and scratch arenas
+// have a table of the highest peaks. A report of a checked build has a table of the lines of code
+// that made the live objects. Each size is a data element whose value is the bytes. Names are
+// escaped. The page supplies the style, as that of package live does.
 func ReportHTML(w io.Writer, r budget.Report) error {
 	var h htmlReport
 	for lines := reportLines(r); len(lines) != 0; {
@@ -57,7 +57,7 @@ func (h *htmlReport) article(lines []reportLine) {
 	h.WriteString("</article>\n")
 }
 
-// notes are the classes of lines without metrics.
+// notes are the classes of lines without sizes.
 var notes = map[lineKind]string{noteLine: "note", badLine: "bad"}
 
 // table writes a row for each line, or nothing without lines.
@@ -116,8 +116,8 @@ func highest(arenas []budget.ArenaReport) (lines []reportLine) {
 	return lines
 }
 
-// linesOf returns the lines of code that made the most bytes, by label; only checked builds have
-// them. If different calls led to a line, its detail says so.
+// linesOf returns the lines of code that made the most bytes, by label; only reports of checked
+// builds contain them. If different calls led to a line, its detail says so.
 func linesOf(arenas []budget.ArenaReport, of uint64) []reportLine {
 	type key struct{ at, label string }
 	index := map[key]int{}

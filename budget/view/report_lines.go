@@ -8,14 +8,15 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// amount is a figure of a line in bytes or chunks, with its text; without a text it isn't shown.
+// amount is a number of bytes or chunks in a line, with its text. An amount without a text isn't
+// shown.
 type amount struct {
 	text  string
 	value uint64 // exact; of each arena if there are several
 }
 
-// cells are the figures of a line. If it has several arenas, cellNow and cellMost are those of the
-// fullest, so a reader can compare them, and the bar shows cellSum.
+// cells are the amounts of a line. If the line is of several arenas, cellNow and cellMost are those
+// of the fullest, so a reader can compare them, and the bar shows cellSum.
 type cells [4]amount
 
 const (
@@ -50,7 +51,7 @@ func cellWidths(lines []reportLine) (widths [len(cellNames)]int) {
 	return widths
 }
 
-// barred reports whether a line has figures.
+// barred reports whether a line has amounts.
 func (l reportLine) barred() bool {
 	return l.kind != headLine && l.kind != noteLine && l.kind != badLine
 }
@@ -156,8 +157,8 @@ func arenaLine(name string, used, peak, size uint64) reportLine {
 		detail: fmt.Sprintf("%s: %s bytes now, %s at most, of %s", name, exact(used), exact(peak), exact(size))}
 }
 
-// bar returns the parts of its bar that a line fills: the bytes now, and the most if the line shows
-// it.
+// bar returns the sections of its bar that a line fills: the bytes now, and the peak if the line
+// shows it.
 func (l *reportLine) bar() (used, peak uint64) {
 	if l.alone {
 		peak = l.cells[cellMost].value
@@ -200,8 +201,8 @@ func mostFirst(list []holder) {
 }
 
 // holders returns a line for each of the first holders, and one for all others. The peaks of the
-// others may be of different times, so only their bytes now are summed. If alone, all bytes are in
-// one arena, and the bar shows the peak too.
+// others may be of different times, so only their bytes now are summed. If alone is true, all bytes
+// are in one arena, and the bar also shows the peak.
 func holders(list []holder, kind, class string, of uint64, alone bool) (lines []reportLine) {
 	mostFirst(list)
 	for i, h := range list {
@@ -250,7 +251,7 @@ func (l *reportLine) inUse(bytes uint64, alone bool) {
 	}
 }
 
-// above returns a line for the part and each label whose most is above the plan's expectation and
+// above returns a line for the part and each label whose peak is above the plan's expectation and
 // its tolerance.
 func (p *reportPart) above() (lines []reportLine) {
 	for _, e := range p.expected {
@@ -420,7 +421,7 @@ func (p *reportPart) others() (lines []reportLine) {
 	return lines
 }
 
-// placed are the figures that other lines show.
+// placed are the metrics that other lines show.
 var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true, "used": true, "arena_size": true, "arena_used": true,
 	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "cache_hits": true, "cache_misses": true,
 	"cache_evictions": true, "fulls": true, "warnings": true}

@@ -13,8 +13,9 @@ import (
 // textWidth is the width of all texts in letters.
 const textWidth = 80
 
-// ReportText writes the contents of [Report] as lines of at most 80 columns. In a bar # is used now
-// and + was used at most. Slots, buffers and scratch arenas have a row below, with a sign for each.
+// ReportText writes the contents of [Report] as lines of at most 80 columns. In a bar, # are bytes
+// used now and + those up to the peak. Slots, buffers and scratch arenas have a row below, with a
+// sign for each.
 func ReportText(w io.Writer, r budget.Report) error {
 	lines := reportLines(r)
 	t := table{columns: cellWidths(lines), first: firstCell(lines), name: 8}
@@ -40,7 +41,7 @@ func ReportText(w io.Writer, r budget.Report) error {
 	return err
 }
 
-// table is a text with lines of a name, a bar and three figures. Its columns fit their widest text.
+// table is a text with lines of a name, a bar and three sizes. Its columns fit their widest text.
 type table struct {
 	out     bytes.Buffer
 	name    int

@@ -23,14 +23,14 @@ const (
 	columns       = int((timeRight - timeLeft) / 10) // a sample is at least a pixel wide
 )
 
-// Timeline draws the memory of each part of a plan over time. A part's band has the planned size as
-// its ground, the bytes in use in the part's colour, and the highest peak as text. The slots of a
-// region, the frame's buffers and the scratch arenas share a band, which shows the fullest in each
-// sample. Marks below a band are loads and rewinds, a triangle on it is a warning, and a red cross
-// is a full. An expectation ([budget.Expected]) is a dashed line in a hatched band, as wide as its
-// tolerance. The note of a region stands above its band. A picture has at most one column for each
-// pixel, which shows the most of its samples, and at most 24 bands; its last line counts the other
-// parts. Timeline draws any data, so its only error is w's.
+// Timeline draws the memory of each part of a plan over time. The height of a part's band is the
+// planned size; the bytes in use have the part's colour, and the highest peak is a text. The slots
+// of a region, the frame's buffers and the scratch arenas share a band, which shows the fullest in
+// each sample. Marks below a band are loads and rewinds, a triangle on it is a warning, and a red
+// cross is a full error. An expectation ([budget.Expected]) is a dashed line in a hatched area as
+// high as its tolerance. The note of a region stands above its band. A picture has at most 24
+// bands; its last line counts the other parts. It has at most one column for each pixel, which
+// shows the highest of its samples. Timeline draws any data, so its only error is w's.
 func Timeline(w io.Writer, data budget.TimelineData) error {
 	d := timelineDrawing{timeline: timelineOf(data, columns)}
 	d.bottom = timeTop + bandPitch*px(len(d.bands))
@@ -172,8 +172,9 @@ func (d *timelineDrawing) band(b *band, y px) {
 
 func (d *timelineDrawing) begin(sample int) px { return d.at.x(times(uint64(sample), d.step)) }
 
-// level returns the position of a size in a band whose bottom is at base. A peak above the planned
-// size fits too: Reconfigure may have made the size smaller. Larger expectations are at the top.
+// level returns the position of a size in a band whose bottom is at base. A peak may be above the
+// planned size, because Reconfigure may have made the size smaller. Larger expectations are at the
+// top.
 func (b *band) level(size uint64, base px) px {
 	return base - scale{0, plotHeight, max(b.size, b.peak)}.reach(size, 10)
 }

@@ -36,9 +36,9 @@ type timeline struct {
 	ticks   uint64
 }
 
-// timelineOf returns a timeline of at most that many samples. Each is the most of several adjacent
-// samples of d. Parts beyond bandsMost are only counted: a file names a part in a few bytes, and a
-// band takes kilobytes.
+// timelineOf returns a timeline of at most that many samples. Each is the highest of several
+// adjacent samples of d. Parts beyond bandsMost are only counted, because a hostile file names a
+// part in a few bytes and a band takes kilobytes.
 func timelineOf(d budget.TimelineData, samples int) timeline {
 	t := timeline{name: d.Budget, step: max(d.Step, 1)}
 	longest := 0

@@ -1,5 +1,5 @@
 // Package live serves a web page of a running budget: package view's pictures of its report and
-// timeline, the same metrics as tables ([view.ReportHTML]), and files.
+// timeline, the report as tables ([view.ReportHTML]), and files.
 //
 //	page := live.New(b, live.Options{})
 //	defer page.Close()
@@ -14,29 +14,29 @@
 //
 //	mux.Handle("/memory/", http.StripPrefix("/memory", page))
 //
-// The page reads [budget.Budget.Published], at most four times a second and only while it has
-// viewers, which share one copy. It is read-only, and loads nothing from other servers. Server-sent
-// events bring changes; without JavaScript the page is static.
+// The page reads [budget.Budget.Published], by default at most four times a second, and only while
+// it has viewers, which share one copy. It is read-only, and loads nothing from other servers.
+// Server-sent events bring changes; without JavaScript the page is static.
 //
-// Next to the page are report.json (all metrics of [budget.Report]), map.svg, and with
-// Options.Timeline timeline.json, timeline.csv and timeline.svg. The page shows both pictures, and
-// renews them every two seconds.
+// The files are report.json (the whole [budget.Report]), map.svg, and with Options.Timeline
+// timeline.json, timeline.csv and timeline.svg. The page shows both pictures, and renews them every
+// two seconds.
 //
 // # Costs
 //
-// Without viewers a page costs nothing. With viewers it copies the metrics four times a second,
-// under the locks that a Load takes when it publishes, and makes their HTML once for all. A page of
-// 84 arenas is 13 KiB. Making it allocates 0.5 MiB on the Go heap, 2 MiB a second. Its picture,
-// every two seconds, is 48 KiB and allocates 0.8 MiB. Plan a go_heap with room for that.
+// Without viewers a page costs nothing. With viewers it copies the report four times a second,
+// under the locks that a Load takes when it publishes, and makes its HTML once for all viewers. A
+// page of 84 arenas is 13 KiB. Making it allocates 0.6 MiB on the Go heap, so 2.3 MiB a second. Its
+// picture, every two seconds, is 47 KiB and allocates 0.9 MiB. Add that to your go_heap.
 //
 // # Limits
 //
-// Clients that send requests without pause take machine time from the program. Answers are made
-// once for all, and [Listen] limits the bandwidth; in your own server, that server's limits apply.
+// Clients that send requests without pause take processor time from the program. All clients share
+// an answer, and [Listen] limits the bandwidth; in your own server, that server's limits apply.
 //
 // There is no password and no encryption. [Listen] accepts only addresses of this machine, unless
 // ServerOptions.Public is set; if you mount a page in another server, you decide on access. The
-// metrics include the names of labels, scopes and regions, and in checked builds source lines.
+// page shows the names of labels, scopes and regions, and in checked builds source lines.
 //
 // # Goroutines
 //

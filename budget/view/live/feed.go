@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Feed sends the newest state of a value to viewers as server-sent events. A slow viewer misses
-// states and never delays others, since no state is queued. A feed has no goroutine of its own.
+// Feed sends the newest state of a value to viewers as server-sent events. No state is queued, so a
+// slow viewer misses states and never delays other viewers. A feed has no goroutine of its own.
 type Feed struct {
 	latest  recent[event]
 	viewers chan struct{} // one element for each viewer
@@ -34,7 +34,7 @@ const (
 
 // Time limits of a stream.
 const (
-	silence = 15 * time.Second // until an empty line finds out if the viewer is gone
+	silence = 15 * time.Second // until an empty event shows whether the viewer is gone
 	stall   = 5 * time.Second  // for a viewer to read an event
 )
 
@@ -70,9 +70,9 @@ func (e event) next(data []byte) event {
 	return event{number: e.number + 1, data: data, sent: append(sent, "\n\n"...)}
 }
 
-// ServeHTTP sends events until the viewer is gone or the feed closed. If all places are taken or
-// the feed is closed, it answers with status 503 and Retry-After. A viewer that reads nothing for 5
-// seconds is dropped. If w has no write deadlines, the status is 500.
+// ServeHTTP sends events until the viewer is gone or the feed closed. If FeedOptions.Viewers
+// streams are open or the feed is closed, it answers with status 503 and Retry-After. A viewer that
+// reads nothing for 5 seconds is dropped. If w doesn't support write deadlines, the status is 500.
 func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case f.viewers <- struct{}{}:

@@ -19,13 +19,13 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Guard protects a handler that shows data of a program and changes nothing. It returns a handler
-// that passes GET and HEAD with URLs of up to 1024 bytes on to h, and answers other requests
-// itself. Its answers forbid the browser to load from other servers, and a client has 10 seconds to
-// read one.
+// that passes GET and HEAD requests with URLs of up to 1024 bytes on to h, and refuses all others.
+// Every answer forbids the browser to load from other servers, and the client has 10 seconds to
+// read it.
 //
 // An attacker's host name can lead a browser to this machine (DNS rebinding). So the host of a
-// request must be an address, localhost, or one of hosts. Other hosts get status 403, and so do
-// requests by pages of other sites, except followed links.
+// request must be an address, localhost, or one of hosts. Requests for other hosts get status 403.
+// So do requests by pages of other sites, except when the user follows a link there.
 func Guard(h http.Handler, hosts ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())
@@ -57,8 +57,8 @@ func harden(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// known reports whether a host is an address, localhost or one of hosts. No attacker can own the
-// first two: rebinding needs a registered name.
+// known reports whether a host is an address, localhost or one of hosts. No attacker can own an
+// address or localhost: rebinding needs a registered name.
 func known(host string, hosts []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -71,8 +71,8 @@ func known(host string, hosts []string) bool {
 }
 
 // foreign reports whether another site's page makes the request, other than by a followed link.
-// Over HTTP to another machine browsers send no Sec-Fetch headers; there only Origin, which they
-// also send for streams, names the site.
+// Over HTTP to another machine browsers send no Sec-Fetch headers. There, only the header Origin
+// names the site; browsers also send it for streams.
 func foreign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		_, host, _ := strings.Cut(origin, "://")

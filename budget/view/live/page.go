@@ -17,7 +17,7 @@ type Options struct {
 	Timeline *budget.Timeline // memory over time; nil for none
 	Links    []Link           // in the page's head
 	Hosts    []string         // further host names of the server, for Guard
-	Viewers  int              // streams at once; 0 is 32. Pages of further viewers poll
+	Viewers  int              // streams at once; 0 is 32. Pages without a stream poll
 	Every    time.Duration    // least time between two readings; 0 is 250 ms
 	// Report replaces Budget.Published, for a program that adds proxies. Any goroutine calls it,
 	// one at a time.

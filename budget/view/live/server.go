@@ -27,8 +27,8 @@ type ServerOptions struct {
 	Connections int  // at once; 0 is 128. Further connections are closed without an answer
 
 	// PerAddress is the most connections of one IP address, or of the addresses of an IPv6 /64
-	// together. 0 is a quarter of Connections, so that no viewer keeps the others out. Further
-	// connections get status 503 with the numbers. Behind a proxy all viewers have the proxy's
+	// together. 0 is a quarter of Connections, so that one address can't take them all. Further
+	// connections get status 503 and both numbers. Behind a proxy all viewers have the proxy's
 	// address.
 	PerAddress int
 }
@@ -53,10 +53,9 @@ const (
 // address, unless o.Public is set.
 //
 // A request must arrive within 5 seconds of its connection or of the answer before it; its header
-// has at most 8 KiB. Each connection takes a goroutine or two, and 64 KiB or more of the system's
-// memory while its answer is unread. All connections together get 64 MiB a second, in at most 5000
-// writes: clients that send requests without pause take a few per cent of a core, and wait. One
-// address has a quarter of the connections, unless o.PerAddress is set.
+// may have 8 KiB. Each connection takes one or two goroutines, and 64 KiB or more of the system's
+// memory while its answer is unread. All connections together write at most 64 MiB and 5000 times a
+// second, so clients that send requests without pause wait.
 func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -93,7 +92,7 @@ func serve(listener net.Listener, h http.Handler, o ServerOptions) *Server {
 // URL returns the server's address: "http://127.0.0.1:43210/".
 func (s *Server) URL() string { return "http://" + s.listen.Addr().String() + "/" }
 
-// Close stops the server: it ends streams, waits a second for other answers, and then cuts
+// Close stops the server. It ends streams, waits up to a second for other answers, and then cuts
 // connections.
 func (s *Server) Close() error {
 	s.cancel()
@@ -125,7 +124,7 @@ func newBounded(listener net.Listener, o ServerOptions) *bounded {
 }
 
 // partyOf returns the origin of a connection: an IPv4 address, or the first 64 bits of an IPv6
-// address. A connection that isn't TCP has none.
+// address. For a connection that isn't TCP it returns the zero Addr.
 func partyOf(c net.Conn) netip.Addr {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -220,7 +219,7 @@ type pace struct {
 	free time.Time // when the next write may start
 }
 
-// wait returns the time until a write of so many bytes may start, and reserves the turn.
+// wait returns the time until a write of that many bytes may start, and reserves the turn.
 func (p *pace) wait(bytes int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
