@@ -85,7 +85,7 @@ func (b *builder) sites(self *sample, a budget.ArenaReport) error {
 	return nil
 }
 
-// lose subtracts the bytes and objects of a sample from s. It fails if s has fewer.
+// lose subtracts the bytes and objects of another sample from s. It fails if s has fewer.
 func (s *sample) lose(to *sample) error {
 	for _, column := range []int{inuse, inuseObjects} {
 		if to.values[column] > s.values[column] {

@@ -9,8 +9,8 @@ import (
 )
 
 // Handler serves the profile of the budget as last published ([budget.Budget.Published]), for go
-// tool pprof and browsers. It accepts GET and HEAD on any goroutine, and never waits for the
-// program. It refuses ?seconds, because the profile is a state and not a rate. It has no access
+// tool pprof and browsers. It accepts GET and HEAD, on any goroutine, and doesn't wait for loads or
+// frames. It refuses ?seconds, because the profile shows a moment and not a rate. It has no access
 // control: mount it only where net/http/pprof may be.
 func Handler(b *budget.Budget) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

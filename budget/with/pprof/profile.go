@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// Columns of a sample that scopes, labels and objects have. The columns of figures follow.
+// Columns of a sample that scopes, labels and objects set. The columns of [budget.Figures] follow.
 const (
 	inuseObjects = iota
 	allocObjects
@@ -61,12 +61,12 @@ func column(name string) int {
 	return slices.IndexFunc(types, func(t *profile.ValueType) bool { return t.Type == name })
 }
 
-const tables = "tables and edges"
+const tables = "tables and padding"
 
 // Profile returns the profile of a report, with the sample types and stacks of the package doc. The
-// report may come from JSON. Profile fails if the report contradicts itself, or has a value beyond
-// 63 bits. The profile has no time: set TimeNanos if you know it. Profile costs O(lines of the
-// report) and makes Go allocations. Any goroutine may call it with a report of its own.
+// report may come from JSON. Profile fails if the report contradicts itself, or a sum exceeds 63
+// bits. It leaves TimeNanos 0: set it if you know the time. Cost: O(lines of the report), and Go
+// allocations. Any goroutine may call Profile with a report of its own.
 func Profile(r budget.Report) (*profile.Profile, error) {
 	b := newBuilder(r)
 	rest := r.Size
@@ -217,7 +217,8 @@ func (b *builder) done() (*profile.Profile, error) {
 	return b.p, b.p.CheckValid()
 }
 
-// nameMax is about the most bytes of a name. The file of each level repeats the names above it.
+// nameMax is about the number of bytes of a name that are shown, because the file of each level
+// repeats the names above it.
 const nameMax = 128
 
 func shown(name string) string {

@@ -63,7 +63,7 @@ func TestStacks(t *testing.T) {
 	assert.Contains(t, inuse, "budget game > region match > slot match 1 > scope match > label players")
 	assert.Contains(t, inuse, "budget game > frame > frame 1 > scope frame")
 	assert.EqualValues(t, r.Arenas[2].Peak, stacks(p, "peak_space")["budget game > region match > slot match 0"])
-	assert.Contains(t, stacks(p, "planned_space"), "budget game > tables and edges")
+	assert.Contains(t, stacks(p, "planned_space"), "budget game > tables and padding")
 }
 
 // TestAllocated: released bytes stay in alloc_space.

@@ -6,14 +6,13 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// NewCollector returns a collector of a budget's figures, with the budget's name as the label
-// "budget". Several budgets fit into one registry if their names differ. For equal names,
-// prometheus.WrapRegistererWith adds another label; without it the registry refuses the second
-// budget.
+// NewCollector returns a collector of a budget's metrics, with the budget's name as the label
+// "budget". A registry refuses a second budget of the same name, unless
+// prometheus.WrapRegistererWith adds another label.
 //
-// A scrape reads the last published figures ([budget.Budget.Published]), on any goroutine, also
-// after Close. It never waits for the program. It costs O(arenas) and Go allocations, on the
-// goroutine of the scrape.
+// A scrape reads the last published report ([budget.Budget.Published]), on any goroutine, even
+// after Close. It doesn't wait for loads or frames. It costs O(arenas) and Go allocations, on its
+// own goroutine.
 func NewCollector(b *budget.Budget) prometheus.Collector {
 	c := collector{b: b, metrics: map[string]metric{}}
 	for _, f := range families {
@@ -40,7 +39,7 @@ func (c collector) Describe(descs chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the current figures. Registries call it.
+// Collect sends the current values. Registries call it.
 func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	c.collect(c.b.Published(), func(name string, value float64, labels ...string) {
 		m := c.metrics[name]

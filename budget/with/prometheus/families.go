@@ -25,7 +25,7 @@ var (
 	opened = []string{"region", "kind"}
 )
 
-// families are the metrics of the budget, of each figure of a part, and of its names.
+// families are the metrics of the budget, of each of [budget.Figures], and of names.
 var families = append(figures(), []family{
 	{"size_bytes", "Size of the budget, with its tables and guards.", gauge, nil},
 	{"committed_bytes", "Bytes of the budget that may be read and written.", gauge, nil},
