@@ -51,8 +51,9 @@ func newClient(address string, dial func(ctx context.Context, network, address s
 }
 
 // FromEnv returns a client of this server's sidecar: on localhost, at the port in [PortVariable],
-// or at 9358 if the variable isn't set. It fails if the variable is no port. A program that also
-// runs without Agones looks at the variable first: a client without a sidecar fails each call.
+// or at 9358 if the variable isn't set. It fails if the variable isn't a port. A program that also
+// runs without Agones checks first whether the variable is set, because without a sidecar each call
+// fails.
 func FromEnv() (*Client, error) {
 	port := os.Getenv(PortVariable)
 	if port == "" {
@@ -64,7 +65,7 @@ func FromEnv() (*Client, error) {
 	return New("localhost:" + port), nil
 }
 
-// Ready declares that the server takes players. It also ends an allocation.
+// Ready declares that the server accepts players. It also ends an allocation.
 func (c *Client) Ready(ctx context.Context) error { return c.post(ctx, "/ready", empty{}) }
 
 // Health declares that the server is well. Agones expects it once in each period of the fleet's
@@ -74,8 +75,9 @@ func (c *Client) Health(ctx context.Context) error { return c.post(ctx, "/health
 // Allocate declares that the server has players.
 func (c *Client) Allocate(ctx context.Context) error { return c.post(ctx, "/allocate", empty{}) }
 
-// Reserve keeps the server from being allocated or removed for d, rounded up to seconds; then it is
-// ready again. If d is 0, it is reserved until the next call of Ready or Allocate.
+// Reserve keeps the server from being allocated or removed for d, rounded up to seconds; then the
+// server is ready again. If d is 0, the server stays reserved until the next call of Ready or
+// Allocate.
 func (c *Client) Reserve(ctx context.Context, d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("agones: Reserve(%v): must not be negative", d)
@@ -114,9 +116,9 @@ func (c *Client) GameServer(ctx context.Context) (GameServer, error) {
 	return g, nil
 }
 
-// Watch returns the game server as it is, and then each time that it changes. The sequence ends
-// with an error: of ctx, or of a sidecar that ends the watch. The caller may then watch again.
-// Between two changes no time limit applies.
+// Watch returns the game server in its current state, and again after each change. The sequence
+// ends with an error, such as that of ctx or of a sidecar that ends the watch. The caller may then
+// watch again. Between two changes no time limit applies.
 func (c *Client) Watch(ctx context.Context) iter.Seq2[GameServer, error] {
 	const method, path = http.MethodGet, "/watch/gameserver"
 	return func(yield func(GameServer, error) bool) {
@@ -186,8 +188,8 @@ func (c *Client) SetCount(ctx context.Context, name string, n int64) (Counter, e
 	}{n})
 }
 
-// AddCount adds n to a counter's count, and returns the counter. n may be negative, and not 0. If
-// AddCount fails, the caller can't know whether it was added: prefer SetCount.
+// AddCount adds n to a counter's count, and returns the counter. n may be negative, but not 0. If
+// AddCount fails, the caller can't know whether n was added, so prefer SetCount.
 func (c *Client) AddCount(ctx context.Context, name string, n int64) (Counter, error) {
 	if n == 0 {
 		return Counter{}, fmt.Errorf("agones: AddCount(%q, 0): Agones refuses to add 0", name)
@@ -223,7 +225,7 @@ type keyValue struct {
 	Value string `json:"value"`
 }
 
-// failure is the sidecar's answer in place of another.
+// failure is the sidecar's answer to a call that failed.
 type failure struct {
 	Message string `json:"message"`
 }

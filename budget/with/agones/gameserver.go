@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// GameServer is the sidecar's knowledge of a game server: the parts of Kubernetes' object that the
-// SDK has.
+// GameServer is the sidecar's knowledge of a game server: the fields of Kubernetes' object that the
+// SDK returns.
 type GameServer struct {
 	Name, Namespace, UID string
 	Created              int64 // seconds since 1970
@@ -20,8 +20,8 @@ type GameServer struct {
 	Counters             map[string]Counter // empty if Agones' feature CountsAndLists is off
 }
 
-// HealthSpec is the part of a fleet's spec about calls of Health. If none arrives in a period, that
-// is a failure; after so many in a row Agones replaces the server.
+// HealthSpec is the section of a fleet's spec about calls of Health. A period without a call is a
+// failure. After FailureThreshold failures in a row Agones replaces the server.
 type HealthSpec struct {
 	Disabled             bool
 	Period, InitialDelay time.Duration

@@ -36,17 +36,17 @@ const (
 // Options are the options of a [Link].
 type Options struct {
 	// Ticks returns the program's heartbeat: any number that changes while the program is well,
-	// such as its count of ticks. It must change while no room is in use too, or Agones replaces
-	// the idle server. The link calls it from its own goroutine. Required.
+	// such as its count of ticks. It must also change while no room is in use, or Agones replaces
+	// the idle server. The link calls Ticks from its own goroutine. Required.
 	Ticks func() uint64
 	// InUse returns the number of rooms in use; default: the slots that are taken. The link calls
-	// it some times a second from its own goroutine. It mustn't block.
+	// it several times a second from its own goroutine. It mustn't block.
 	InUse func() int
-	// Capacity is the most rooms in use; default, and at most: the region's slots. Set it if the
-	// region has slots that no room uses, such as those for the next maps.
+	// Capacity is the maximum of rooms in use. The default, and the highest value, is the number of
+	// the region's slots. Set it if some slots aren't for rooms, such as those for the next maps.
 	Capacity int
-	// Log is called with the first error of each kind of call, from the link's goroutine; default:
-	// errors are dropped.
+	// Log gets the first error of each kind of call, and each state of the game server that isn't
+	// as the link asked. The link calls it from its own goroutine; default: errors are dropped.
 	Log func(error)
 }
 
@@ -61,7 +61,7 @@ type Link struct {
 	ended    chan struct{}
 
 	// The rest belongs to the link's goroutine.
-	duties  []*duty // by urgency
+	duties  []*duty // the most urgent first
 	pulse   *duty   // of Health
 	check   *duty   // of compare
 	beat    uint64  // Options.Ticks at the last Health
@@ -81,19 +81,19 @@ type duty struct {
 	needed  func() bool
 	call    func(ctx context.Context) error
 	every   time.Duration // after a call that succeeded
-	most    time.Duration // after one that failed; the wait doubles up to it
+	most    time.Duration // the longest wait after a call that failed; the wait doubles up to it
 	next    time.Time     // no call is made before
 	wait    time.Duration // after the last call, if it failed
 	failing bool          // Log got the error
 }
 
 // Link starts a link between the slots of b's region and the sidecar. Call it when the program
-// takes players. The link then sends the first Health. Agones waits for it as long as the fleet's
-// initial delay ([HealthSpec]).
+// accepts players. The link sends the first Health when Options.Ticks has changed; Agones waits for
+// that as long as the fleet's initial delay ([HealthSpec]).
 //
-// Link makes no call itself, so it doesn't fail if there is no sidecar; the link then waits for
-// one. The link must end, by Shutdown or Close, before b is closed. Link fails if an option is
-// wrong; an unknown region, or one without slots, is a caller's bug and panics.
+// Link makes no call itself, so it doesn't fail if there is no sidecar; the link then waits for a
+// sidecar. End the link by Shutdown or Close before you close b. Link fails if an option is wrong.
+// It panics if b's plan has no such region, or a region without slots.
 func (c *Client) Link(b *budget.Budget, region string, o Options) (*Link, error) {
 	slots := b.Slots(region)
 	most := 0
@@ -132,12 +132,13 @@ func (c *Client) Link(b *budget.Budget, region string, o Options) (*Link, error)
 	return l, nil
 }
 
-// Drain declares that the server takes no more players: its label is "draining", and it is neither
-// made ready nor allocated again. Drain doesn't wait. Call it before the last matches end.
+// Drain declares that the server accepts no more players: its label becomes "draining", and the
+// link calls neither Ready nor Allocate again. Drain doesn't wait. Call it before the last matches
+// end.
 func (l *Link) Drain() { l.draining.Store(true) }
 
-// Shutdown ends the link, and asks Agones to remove the server. It tries again until ctx ends, and
-// returns the last error. Call it after the last match.
+// Shutdown ends the link, and asks Agones to remove the server. It repeats a failed call until ctx
+// ends, and then returns the last error. Call it after the last match.
 func (l *Link) Shutdown(ctx context.Context) error {
 	l.Close()
 	wait := retryFirst
@@ -155,8 +156,8 @@ func (l *Link) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Close ends the link and cuts off its call, if one is made. The sidecar gets no call; without
-// Health, Agones soon replaces the server.
+// Close ends the link and interrupts its current call. It makes no further call; without Health,
+// Agones soon replaces the server.
 func (l *Link) Close() {
 	l.cancel()
 	<-l.ended
