@@ -1,6 +1,6 @@
-// Package flow runs level scripts that are data: graphs of events, actions and variables, made by
-// non-programmers. A graph is compiled to one blob without pointers. All that changes while it runs
-// is in a second block, one for each instance.
+// Package flow runs level scripts: graphs of events, actions and variables, which are data. A graph
+// is compiled to one blob without pointers. All data that changes while a graph runs is in a second
+// block, of each instance.
 //
 //	var (
 //		host = flow.NewHost[World]()
@@ -19,15 +19,15 @@
 //	runner.End()
 //
 // A [Host] declares the actions and events of graphs. A [Source] is a graph as its author writes
-// it: [Compile] makes the blob and reports every fault, and [Graph.Source] returns the source
-// again. [Strip] makes a smaller blob without names. A [Graph] is a loaded blob, and a [Runner]
-// runs its instances.
+// it. [Compile] makes its blob or reports every error, and [Graph.Source] returns the source again.
+// [Strip] makes a smaller blob without names. A [Graph] is a loaded blob, and a [Runner] runs its
+// instances.
 //
 // # Nodes
 //
-// A link leads from a list of a node to a port of another one. The links of a list run in order,
-// depth first: all that follows the first link runs before the second link. A node that goes on
-// runs the links of its first list.
+// A link leads from a list of a node to a port of a node. The links of a list run in order, depth
+// first: all nodes behind the first link run before the second link. A node that goes on runs the
+// links of its first list.
 //
 //	type      inputs            lists       ports                 effect
 //	event     –                 then        –                     starts; writes its values
@@ -35,9 +35,9 @@
 //	gate      closed bool       then        in open close toggle  goes on while open
 //	once      done bool         then        in reset              goes on the first time
 //	counter   limit int         then        in reset              goes on each limit-th time
-//	delay     ticks int         then        in cancel             goes on after so many ticks
-//	timer     every int         then        start stop            goes on every so many ticks
-//	sequence  –                 1, 2, …     in reset              goes to one list after another
+//	delay     ticks int         then        in cancel             goes on n ticks later
+//	timer     every int         then        start stop            goes on every n ticks
+//	sequence  –                 1, 2, …     in reset              goes to its lists in turn
 //	random    –                 1, 2, …     in                    goes to one of the lists
 //	set       value; out to     then        in                    writes a variable
 //	add       value; out to     then        in                    adds to an int or a number
@@ -48,28 +48,28 @@
 //
 // The rules of single types:
 //
-//   - A delay that is entered again starts again. One of 0 ticks or less goes on at once.
-//   - A timer of less than 1 tick is one of 1.
-//   - A sequence takes one list each time, in turns. To do several actions in order, link one list
-//     to all of them.
+//   - A delay that is entered again starts again. A delay of 0 ticks or less goes on at once.
+//   - A timer of less than 1 tick counts as 1 tick.
+//   - A sequence goes to one list each time it is entered. To run several actions in order, link
+//     them all from one list.
 //   - After a send, the level's graph finishes before the links of the send run.
-//   - An int wraps.
+//   - An int wraps around.
 //   - closed and done are constants: the initial state of an instance.
 //   - A missing input is zero.
 //   - Parameters have the names of the struct's fields: HasKey is has_key.
 //
 // # Variables
 //
-// A variable is a bool, an int of 32 bits, a number (a float of 32 bits) or a handle (64 bits).
-// Nodes share it by its offset. A variable that an event or an action writes has no other writer.
-// Any number of set and add nodes may write another variable.
+// A variable is a bool, an int of 32 bits, a number (a float of 32 bits) or a handle (64 bits). A
+// variable that an event or an action writes has no other writer. Any number of set and add nodes
+// may write any other variable.
 //
 // # Running
 //
 // A runner runs one graph at a time, only between Begin and End, in the goroutine that called
-// Begin. Any other call is a bug of the program, and panics. A call from another goroutine is
-// detected in checked builds, and in all builds while an event runs. Running allocates nothing on
-// the Go heap, and calls no C.
+// Begin. Any other call is a bug of the program and panics; a call from another goroutine is
+// detected only in checked builds, or while an event runs. Running allocates nothing on the Go
+// heap, and calls no C.
 //
 // An event that takes more steps than the runner allows returns an error that names the graph, the
 // event and the node, and the level goes on. An action that can't do its work calls Fail: the links

@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Graph is a loaded graph; Instances makes room for its instances. It ends with the scope in which
-// it was loaded. One goroutine at a time uses a graph. The zero Graph panics.
+// Graph is a loaded graph; Instances reserves memory for its instances. It ends with the scope in
+// which it was loaded. One goroutine at a time uses a graph. The zero Graph panics.
 type Graph struct {
 	of       *vocabulary
 	root     *root
@@ -35,8 +35,8 @@ type Graph struct {
 type Instance uint64
 
 // Size returns the bytes of a scope that Load and Instances take for the graph in data with a
-// number of instances. The bytes are a copy of the blob, 4 bytes for each action, some 80, and for
-// each instance 9 bytes and its dynamic data. It checks data as Load does. scratch has
+// number of instances: a copy of the blob, 4 bytes for each action, some 80 bytes, and for each
+// instance 9 bytes and its dynamic data. Size checks data as Load does. scratch has
 // blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, _, err := verify(data, scratch)
@@ -68,10 +68,10 @@ func poolSize(words, instances int) int {
 const nodeSize = 16
 
 // Load checks a blob, which may come from any source, and makes a graph of a copy in s. The copy
-// stays constant. Load returns an error for bytes that are no graph, and for a graph whose actions
-// or events the host lacks. A full s unwinds, as in New; see [Size]. scratch has blob.ScratchSize
-// bytes; scratch and data aren't needed afterwards. Cost: some 150 ns a node, blob.Verify included,
-// and an entry in the table of limits.owned. On the Go heap it allocates the Graph, and copies to
+// stays constant. Load returns an error if data isn't a graph, or if the host doesn't declare the
+// graph's actions and events. A full s unwinds; see [Size]. scratch has blob.ScratchSize bytes;
+// scratch and data aren't needed afterwards. Cost: some 150 ns a node, including blob.Verify, and
+// an entry in the table of limits.owned. On the Go heap Load allocates the Graph, and copies to
 // compare with the host's vocabulary.
 func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) {
 	h.declared()
@@ -103,11 +103,11 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) 
 	return g, nil
 }
 
-// Instances makes room for n instances in the scope in which the graph was loaded, which must be
-// the topmost. All data that changes as graphs run is there, so a level's saved state may begin
-// after the blob. A full scope unwinds. A second call panics, and so does a call in a state that is
-// complete (save.NewRing). Cost: for each instance 9 bytes and its dynamic data, and 64 bytes; one
-// call into C.
+// Instances reserves memory for n instances in the scope in which the graph was loaded, which must
+// be the topmost scope. All data that changes as graphs run is there, so a level's saved state may
+// begin after the blob. A full scope unwinds. A second call panics, and so does a call in a state
+// that is complete (save.NewRing). Cost: 64 bytes, and for each instance 9 bytes and its dynamic
+// data; one call into C.
 func (g *Graph) Instances(n int) {
 	g.loaded()
 	if g.pool != nil {
@@ -139,7 +139,7 @@ func (g *Graph) checkData(data []byte) error {
 	return nil
 }
 
-// differs returns an error for an action or event that a graph needs and the host lacks.
+// differs returns an error for an action or event of a graph that the host doesn't declare.
 func differs(what string, there blob.Array[signature], b blob.Blob, here []Signature) error {
 	for _, s := range signaturesOf(there, b) {
 		i := slices.IndexFunc(here, func(other Signature) bool { return other.Name == s.Name })
@@ -208,8 +208,8 @@ func (g *Graph) Data() int {
 	return 8 * len(g.template)
 }
 
-// New makes an instance: a chunk with a copy of the template. It returns the zero Instance when all
-// instances are live. Cost: a few ns and the copy; no call into C.
+// New makes an instance with the graph's initial data. It returns the zero Instance when all
+// instances are live. Cost: a few ns and the copy of the data; no call into C.
 func (g *Graph) New() Instance {
 	g.loaded()
 	if g.pool == nil {
@@ -252,7 +252,7 @@ func (g *Graph) Live(i Instance) bool {
 	return g.at(i) != nil
 }
 
-// Seed sets the state of an instance's random numbers, which begin with the source's seed. It
+// Seed sets the state of an instance's random numbers, which at first is the source's seed. It
 // panics if the instance isn't live.
 func (g *Graph) Seed(i Instance, seed uint32) {
 	(*head)(g.data("Seed", i)).random = seed

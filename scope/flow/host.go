@@ -23,7 +23,7 @@ type vocabulary struct {
 
 type call func(r *Runner, world, parameters unsafe.Pointer)
 
-// NewHost declares a host.
+// NewHost returns a host without actions and events.
 func NewHost[World any]() *Host[World] { return &Host[World]{vocabulary{made: true}} }
 
 // Vocabulary returns the declared actions and events, for Compile.
@@ -38,10 +38,10 @@ func (v *vocabulary) declared() {
 	}
 }
 
-// NewAction declares an action for nodes of the type "action". The fields of P are In and Out, and
-// are stored in the node: fn reads and writes them while it runs, and keeps no pointer to them. fn
-// may not fire an event of the same runner, or tick it. NewAction returns the action's signature.
-// It panics for another kind of field, a nil fn, or a name declared twice.
+// NewAction declares an action for nodes of the type "action", and returns its signature. The
+// fields of P are of types In and Out, and are stored in the node. fn uses them only while it runs.
+// It may not call Fire or Tick of the same runner. NewAction panics for a field of another type, a
+// nil fn, or a name declared twice.
 func NewAction[World, P any](
 	h *Host[World], name string, fn func(r *Runner, w *World, p *P),
 ) Signature {
@@ -79,8 +79,8 @@ type signal struct {
 	fields []field // of its values
 }
 
-// NewEvent declares an event for nodes of the types "event" and "send". The fields of V are bool,
-// int32, float32, uint64 or of these kinds; a node writes them to the variables that it names.
+// NewEvent declares an event for nodes of the types "event" and "send". The fields of V are of the
+// kinds bool, int32, float32 or uint64; an event node writes them to the variables that it names.
 // NewEvent panics for a field of another kind, a name declared twice, or a field Key, which would
 // hide the event's key.
 func NewEvent[V, World any](h *Host[World], name string) Event[V] {
@@ -109,8 +109,8 @@ func fieldsIn[P any](what, name string) iter.Seq[reflect.StructField] {
 	return t.Fields()
 }
 
-// HostOf returns a host whose actions do nothing, for tools that have a vocabulary without its
-// program. A vocabulary that can't be declared is an error.
+// HostOf returns a host whose actions do nothing, for tools that know only the vocabulary of a
+// program. It returns an error if the vocabulary can't be declared.
 func HostOf(v Vocabulary) (*Host[struct{}], error) {
 	h := NewHost[struct{}]()
 	for _, s := range v.Actions {

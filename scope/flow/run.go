@@ -14,8 +14,9 @@ import (
 
 // Runner runs graphs of one host, one at a time: events by Fire, delays and timers by Tick. One
 // goroutine at a time uses it, between Begin and End; other calls panic. From End to Begin it keeps
-// only the target of sends. Delays, timers and random numbers are in the instances, so a program
-// may save and restore the instances and continue unchanged. The zero Runner panics.
+// only the target of sends and the function of Trace. Delays, timers and random numbers are in the
+// instances, so a program may save and restore the instances and continue unchanged. The zero
+// Runner panics.
 type Runner struct {
 	word  atomic.Uint32
 	of    *vocabulary
@@ -32,7 +33,7 @@ type Runner struct {
 	place
 	data      unsafe.Pointer // of the instance
 	began     uint32         // offset of the node that began the run
-	next, end uint32         // the present range of links
+	next, end uint32         // the current range of links
 	top, left int            // of the stack, of the steps
 	unit      place          // the instance that sent, while the level's graph runs its event
 
@@ -53,10 +54,9 @@ const (
 	running
 )
 
-// NewRunner makes a runner for graphs of the host in this world, with a bound on the steps of each
-// event. It takes 16 bytes of s for each step and 24 more, an entry in the table of limits.owned,
-// and one allocation on the Go heap. A full s unwinds. NewRunner panics if steps isn't from 1 to
-// 2^26.
+// NewRunner makes a runner for graphs of the host in this world, with a limit on the steps of each
+// event. It takes 24 bytes of s and 16 for each step, an entry in the table of limits.owned, and
+// one allocation on the Go heap. A full s unwinds. NewRunner panics if steps isn't from 1 to 2^26.
 func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner {
 	h.declared()
 	if steps < 1 || steps > stepsMax {
@@ -73,8 +73,9 @@ func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner 
 // stepsMax bounds the stack, so that its size is an int on each target.
 const stepsMax = 1 << 26
 
-// SendTo sets the target of nodes of the type "send": an instance of the level's graph. Without it
-// sends have no effect. SendTo may be called outside of Begin and End, but not while an event runs.
+// SendTo sets the target of nodes of the type "send": an instance of the level's graph. Without a
+// target, sends have no effect. SendTo may be called outside of Begin and End, but not while an
+// event runs.
 func (r *Runner) SendTo(level *Graph, i Instance) {
 	r.mine(level)
 	if r.word.Load() == running {
@@ -177,8 +178,8 @@ func (r *Runner) mine(g *Graph) {
 
 // Fire runs the links of the event node with this key in an instance of a graph, with the event's
 // values. If the graph has no such node, Fire does nothing. It returns an error if the instance
-// isn't live, a [StepsError] for too many steps, or an [ActionError]. Cost: a few ns, a search
-// among the graph's events, and some 2 ns a node.
+// isn't live, if the run takes too many steps ([StepsError]), or if an action failed
+// ([ActionError]). Cost: a few ns, a search among the graph's events, and some 2 ns a node.
 func (e Event[V]) Fire(r *Runner, g *Graph, i Instance, key int32, values V) error {
 	return r.fire(e.signal, g, i, key, unsafe.Pointer(&values))
 }
@@ -304,8 +305,8 @@ func (r *Runner) done() {
 	r.word.Store(ready)
 }
 
-// rest marks no instance as running: neither the present one nor, if steps ran out in a send, the
-// sender.
+// rest marks no instance as running: neither the current instance nor, if steps ran out in a send,
+// the sender.
 func (r *Runner) rest() {
 	if r.graph != nil {
 		r.graph.running = 0

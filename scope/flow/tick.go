@@ -12,7 +12,7 @@ const due = 1 << 31
 // Tick counts the delays and timers of all instances of a graph down by one. It runs the links of
 // each delay and timer that ends, in the order of instances and nodes. Each run may take all of the
 // runner's steps. After all runs Tick returns the first error, a [StepsError] or [ActionError] as
-// from Fire. Cost: a look at one word for an instance in which no delay or timer waits.
+// from Fire. Cost: one word read for each instance in which no delay or timer waits.
 func (r *Runner) Tick(g *Graph) (err error) {
 	r.mine(g)
 	if r.change(ready, running, "Tick"); arena_c.Checked {
@@ -35,8 +35,8 @@ func (r *Runner) Tick(g *Graph) (err error) {
 	return err
 }
 
-// tick first counts down the instance's delays and timers, then runs the ones that are due. So a
-// delay that starts in this tick is counted down from the next on, wherever its node is.
+// tick first counts down the instance's delays and timers, then runs the due ones. So a delay that
+// starts in this tick is counted down from the next tick on, wherever its node is.
 func (r *Runner) tick(p place) (err error) {
 	r.rest()
 	r.goTo(p.graph, p.instance)
@@ -65,7 +65,7 @@ func (r *Runner) tick(p place) (err error) {
 		}
 		left := word(r.data, n.Left)
 		if *left != due {
-			continue // not due, or an earlier one restarted or stopped it
+			continue // not due, or an earlier node restarted or stopped it
 		}
 		*left = 0
 		if n.Tag == tagTimer {

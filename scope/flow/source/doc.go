@@ -1,10 +1,10 @@
-// Package source reads and writes the JSON of a graph, which an editor saves or people write by
+// Package source reads and writes the JSON of graphs, which an editor saves or people write by
 // hand.
 //
 //	data, report, err := source.Compile("door.json", text, host.Vocabulary())
 //
-// [Compile] makes the blob of such a file, and [Write] the file of a graph, such as one that
-// [flow.Graph.Source] returns. This is door.json:
+// [Compile] makes a blob of such a file, and [Write] makes a file of a graph, such as the result of
+// [flow.Graph.Source]. This is door.json:
 //
 //	{
 //	  "version": 1,
@@ -26,20 +26,19 @@
 //	  }
 //	}
 //
-// A node is an event, an action or a send, with its name in the host's vocabulary, or a built-in
-// type. Package flow lists these types with their inputs, lists of links and ports. "in" has
-// constants, or the names of variables as strings. "out" names the variables that the node writes.
-// Any other key is a list of links: to a node, to several in order, or to a port of a node, as
-// {"wait": "cancel"}. The blob keeps the order of the nodes; the order of a node's keys has no
-// meaning. A graph, a variable and a node may have a "note", which is not in the blob.
+// A node is an event, an action or a send, with its name in the host's vocabulary, or has a "type".
+// Package flow lists the types with their inputs, lists of links and ports. "in" contains
+// constants, or names of variables as strings. "out" names the variables that the node writes. Any
+// other key is a list of links: to a node, to several nodes in order, or to a port of a node, as
+// {"wait": "cancel"}. The order of the nodes is kept in the blob; the order of a node's keys has no
+// meaning. A graph, a variable and a node may have a "note", which isn't in the blob.
 //
-// Reading is strict, and reports all faults at once:
+// Reading is strict, and reports all errors at once:
 //
 //	door.json:12: nodes.open.in.tag: tag: no variable "seven"
 //	door.json:14: nodes.close.then: then leads to "shut", and there is no such node
 //
-// The tool upfront compiles files, too. It needs the program's vocabulary, which the program prints
-// once:
+// The tool upfront also compiles files. It needs the vocabulary, which the program prints once:
 //
 //	_, err := os.Stdout.Write(source.WriteVocabulary(host.Vocabulary()))
 //
@@ -47,6 +46,6 @@
 //
 //	upfront flow compile --host host.json door.json
 //
-// writes door.blob, which flow.Host.Load takes. The tool's other verbs for graphs are check, strip,
+// writes door.blob for [flow.Host.Load]. The tool's other commands for graphs are check, strip,
 // draw, diff, merge, trace and export. A game that ships blobs doesn't import this package.
 package source

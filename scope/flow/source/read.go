@@ -14,8 +14,8 @@ import (
 // smaller.
 const FileMax = 16 << 20
 
-// Read reads a graph without a vocabulary. It doesn't check that the nodes, variables and actions
-// exist that the graph names; Compile does. Errors begin with name and line.
+// Read reads a graph without a vocabulary. Unlike Compile, it doesn't check that the nodes,
+// variables and actions exist that the graph refers to. Errors begin with name and line.
 func Read(name string, data []byte) (flow.Source, error) {
 	r := newReader(name, data)
 	return r.graph, r.file.Err()

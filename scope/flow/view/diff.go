@@ -14,7 +14,7 @@ import (
 // name, inputs and outputs by node and name, and links by node, list, target and port. A box or
 // wire is added if only b has it, gone if only a has it, changed, or untouched. The box of a
 // changed node or variable shows each changed line as "from → to". A link is changed if its place
-// among the links of its list that both versions have differs.
+// among those links of its list that are in both versions differs.
 func Diff(w io.Writer, a, b flow.Source) error {
 	_, err := w.Write(diffOf(a, b).svg())
 	return err

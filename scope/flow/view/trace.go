@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// Trace prints each node of a run as text, with its inputs as it begins and the variables that it
+// Trace prints each node of a run as text, with its inputs at its start and the variables that it
 // changed.
 //
 //	trace := view.NewTrace(os.Stderr)
@@ -18,7 +18,7 @@ import (
 //	err := used.Fire(runner, level, door, 12, Used{Keys: 1})
 //	err = trace.Done() // after each Fire and Tick
 //
-// Each step allocates on the Go heap, so it is for tools and for finding faults.
+// Each step allocates on the Go heap, so use a Trace only in tools and to find errors.
 type Trace struct {
 	w       io.Writer
 	err     error
