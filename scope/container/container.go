@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
-// life is the life of a container, whose bytes may also be on a heap.
+// life is the lifetime of a container, whose bytes may also be on a heap.
 type life struct{ lifetime.Life }
 
 func lifeOf(s scope.Scope) life { return life{lifetime.Of(s)} }
@@ -21,8 +21,8 @@ func lifeOf(s scope.Scope) life { return life{lifetime.Of(s)} }
 // The records of containers that no scope ends: on a heap outside a budget, or freed.
 var outside, freed = &arena_c.Record{Gen: 1}, &arena_c.Record{}
 
-// takeOn allocates the zeroed bytes of a container on a heap, nil if the heap is full. It also
-// returns their life, and whether they are in a state.
+// takeOn allocates the zeroed bytes of a container on a heap, or returns nil if the heap is full.
+// It also returns their lifetime, and whether they are in a state.
 func takeOn(a arena.Reallocator, size uint64) (bytes []byte, l life, inState kept) {
 	p := a.Alloc(size, wordSize)
 	if p == nil {
@@ -91,7 +91,7 @@ func declared[T any](m scope.Maker[T]) bool { return m != scope.Maker[T]{} }
 
 var octets = scope.Plain[byte]()
 
-// take allocates all bytes of a container C at once, so that a full names their whole size.
+// take allocates all bytes of a container C at once, so that a full error names their whole size.
 func take[C any](s scope.Scope, size uint64) []byte {
 	bytes := octets.SliceAligned(s, int(min(size, math.MaxInt)), wordSize)
 	if arena_c.Checked && len(bytes) != 0 {
@@ -108,8 +108,8 @@ func cut[T any](rest *[]byte, n int) []T {
 	return values
 }
 
-// sizeOf returns the size of n values in bytes, or math.MaxInt if that is less: no scope has so
-// much.
+// sizeOf returns the size of n values in bytes, or math.MaxInt, which fits in no scope, if that is
+// less.
 func sizeOf[T any](n int) uint64 {
 	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(*new(T))))
 	if over != 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // Deque is a double-ended queue of at most n values of T, in a ring of n * size of T bytes after 16
-// bytes of words. A value doesn't move.
+// other bytes. A value doesn't move.
 type Deque[T any] struct {
 	_    lifetime.NoCopy
 	life life
@@ -165,7 +165,7 @@ func (d *Deque[T]) Len() int {
 	return int(min(d.ends.used, uint64(len(d.ring))))
 }
 
-// Cap returns n, 0 after the scope closed.
+// Cap returns n, or 0 after the scope closed.
 func (d *Deque[T]) Cap() int {
 	if !d.life.began().Alive() {
 		return 0
@@ -174,14 +174,14 @@ func (d *Deque[T]) Cap() int {
 }
 
 // All ranges over the values from front to back. The loop may push and pop at both ends. A value
-// popped before its turn is skipped; each value that stays is shown once. Values that PushBack adds
-// after the current one are shown, until the loop has gone once round the ring of n places. Other
-// values pushed during the loop may or may not be shown. The index is the value's present index, as
-// in At.
+// popped before its turn is skipped, and each value that stays is visited once. Values added by
+// PushBack during the loop are visited, until the loop has gone once round the ring of n values.
+// Other values pushed during the loop may or may not be visited. The index is the value's current
+// index, as in At.
 func (d *Deque[T]) All() iter.Seq2[int, *T] { return d.each }
 
-// each goes once round the ring from the old front. A value doesn't move, so each is shown at most
-// once.
+// each goes once round the ring from the old front. A value doesn't move, so each value is visited
+// at most once.
 func (d *Deque[T]) each(yield func(int, *T) bool) {
 	if d.Len() == 0 {
 		return

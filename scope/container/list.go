@@ -117,7 +117,7 @@ func (l *List[T]) Slice() []T {
 	return items[:len(items):len(items)]
 }
 
-// RemoveSwap removes value i and moves the last value to its place. It panics out of range. Cost:
+// RemoveSwap removes value i and moves the last value to index i. It panics out of range. Cost:
 // O(1).
 func (l *List[T]) RemoveSwap(i int) {
 	gap := l.At(i)
@@ -138,12 +138,13 @@ func (l *List[T]) Clear() {
 // Len returns the number of values.
 func (l *List[T]) Len() int { return len(l.live()) }
 
-// Cap returns n, the most values that fit.
+// Cap returns n, or 0 after the scope closed.
 func (l *List[T]) Cap() int { return cap(l.live()) }
 
 // All ranges over the values in order. It includes values that Push adds during the loop, and skips
 // values that Pop or Clear removes before their turn. The loop panics if it goes on after
-// RemoveSwap, which may move a value to a visited place: count down from Len instead.
+// RemoveSwap, which may move a value to an index that the loop has passed: count down from Len
+// instead.
 func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
 
 func (l *List[T]) each(yield func(int, *T) bool) {

@@ -13,10 +13,10 @@ import (
 
 // Map finds at most n values of V by keys of type K. A value doesn't move.
 //
-// The keys are in the order of insertion, except that a new key takes the place of the last deleted
-// one while such a place is free. The order doesn't depend on the hashes, so two runs range alike.
-// The hashes have a random seed, because players choose keys. So compare the order of two runs, not
-// their bytes. In a state of package save the bytes are the same too: see [Map.Seed].
+// The keys are in the order of insertion, except that a new key replaces the last deleted key while
+// there is one. The order doesn't depend on the hashes, so two runs range alike. Because players
+// may choose keys, the hashes have a random seed, and the map's bytes differ between runs. In a
+// state of package save the bytes are also the same: see [Map.Seed].
 //
 // The map takes 24 bytes, 8 * n for the order, n keys rounded up to 8, and n values. The index
 // takes 8 bytes for each cell; the number of cells is the least power of two that is n * 4/3 or
@@ -119,7 +119,7 @@ func (m *Map[K, V]) Set(k K, v V) bool {
 }
 
 // Get returns a pointer to the value of k, or nil if the map has no such key. The pointer is valid
-// until Delete of k, Clear, or the scope's end. Afterwards the place may have another key's value.
+// until Delete of k, Clear, or the scope's end. Afterwards another key's value may be there.
 func (m *Map[K, V]) Get(k K) *V {
 	if !m.life.began().Alive() {
 		return nil
@@ -170,11 +170,12 @@ func (m *Map[K, V]) Clear() {
 
 // All ranges over keys and values in the order of the keys. As with a Go map, the loop may set and
 // delete any key. A key deleted before its turn is skipped, and a key set during the loop may or
-// may not be shown. A key that is deleted and set again counts as new. All others are shown once.
-// The loop shows at most n keys. Cost: O(the most keys since the map was made or cleared).
+// may not be visited. A key that is deleted and set again counts as new. All other keys are visited
+// once. The loop visits at most n keys. Cost: O(m) for the peak m of keys since the map was made or
+// cleared.
 func (m *Map[K, V]) All() iter.Seq2[K, *V] { return m.each }
 
-// each ranges over the entries. A key doesn't move, so the loop shows each at most once.
+// each ranges over the entries. A key doesn't move, so the loop visits each at most once.
 func (m *Map[K, V]) each(yield func(K, *V) bool) {
 	m.life.began()
 	order := m.order
@@ -193,7 +194,7 @@ func (m *Map[K, V]) each(yield func(K, *V) bool) {
 func (m *Map[K, V]) hash(k *K) uint32 { return hashOf(&m.words.seed, m.parts, k) }
 
 // find returns the cell and the entry of k. For a new key find returns an empty cell and the entry
-// -1. It looks at each cell at most once, even if the cells were overwritten.
+// -1. It examines each cell at most once, even if the cells were overwritten.
 func (m *Map[K, V]) find(k K, hash uint32) (at uint32, entry int) {
 	for i := range uint32(len(m.index)) {
 		at = hash + i

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
-// ErrLongKey matches, with errors.Is, the error of StringMap.Set for a key that is longer than k
+// ErrLongKey matches, by errors.Is, the error of StringMap.Set for a key longer than the map's k
 // bytes.
 var ErrLongKey = errors.New("container: the key is too long")
 
@@ -153,8 +153,8 @@ func (m *StringMap[V]) longKey() error {
 func (m *StringMap[V]) SetBytes(key []byte, v V) error { return m.Set(text(key), v) }
 
 // Get returns a pointer to the value of a key, or nil if the map has no such key. The pointer is
-// valid until Delete of the key, Clear, or the scope's end. Afterwards the place may have another
-// key's value. No Go allocation.
+// valid until Delete of the key, Clear, or the scope's end. Afterwards another key's value may be
+// there. No Go allocation.
 func (m *StringMap[V]) Get(key string) *V {
 	if !m.life.began().Alive() {
 		return nil

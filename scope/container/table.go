@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/wyhash"
 )
 
-// table is the common part of Map and StringMap: n entries, and an index that finds them by the
-// hashes of their keys. An entry stays in its place until its key is deleted.
+// table is the common base of Map and StringMap: n entries, and an index that finds them by the
+// hashes of their keys. A key stays in its entry until it is deleted.
 type table[V any] struct {
 	_    lifetime.NoCopy
 	life life
@@ -36,7 +36,7 @@ type entries struct {
 type tableWords struct {
 	seed seed
 	used uint32 // number of keys
-	most uint32 // the most keys since the table was empty: All looks at so many entries
+	most uint32 // the most keys since the table was empty, and the number of entries that All examines
 }
 
 // standing holds two permutations: the entry at a rank of the order, and the rank of an entry.
@@ -81,7 +81,7 @@ func (t *table[V]) Len() int {
 	return t.used()
 }
 
-// Cap returns n, 0 after the scope closed.
+// Cap returns n, or 0 after the scope closed.
 func (t *table[V]) Cap() int {
 	if !t.life.began().Alive() {
 		return 0
@@ -99,7 +99,7 @@ func (t entries) letGo() {
 	t.words.used, t.words.most = 0, 0
 }
 
-// enter gives the next free entry to a key with that hash and the cell at `at`, and returns the
+// enter assigns the next free entry and the cell at `at` to a key with that hash, and returns the
 // entry.
 func (t *table[V]) enter(at, hash uint32, v V) (entry uint32) {
 	entry = t.order[t.words.used].entry
@@ -127,8 +127,8 @@ func (t *table[V]) clear() {
 	t.letGo()
 }
 
-// look looks at no more than max(lookMost, lookEach * n) cells, because many keys of one hash would
-// take too long.
+// look examines at most max(lookMost, lookEach * n) cells, because many keys of one hash would take
+// too long.
 const (
 	lookMost = 1 << 24
 	lookEach = 64
@@ -184,9 +184,9 @@ func (t entries) look(find func(entry uint32) (at uint32, hash uint32, ok bool))
 // it. So a search goes from the hash to the first empty cell, and remove closes gaps.
 //
 // For example, in 8 cells the keys A, B and C have the hashes 5, 5 and 6. A is in cell 5; B finds
-// that in use and takes cell 6; C takes cell 7. When A is removed, cell 5 would end the search for
-// B too early. So B moves to cell 5, C moves to cell 6, and cell 7 is emptied. Had C the hash 7, it
-// would stay.
+// cell 5 in use and takes cell 6; C takes cell 7. When A is removed, cell 5 would end the search
+// for B too early. So B moves to cell 5, C moves to cell 6, and cell 7 is emptied. Had C the hash
+// 7, it would stay.
 type index []cell
 
 type cell struct{ hash, entry uint32 } // entry counts from 1; 0 is an empty cell
