@@ -19,39 +19,41 @@
 // Its limits:
 //
 //   - In a scope, Release frees only the newest buffers; the scope's Close frees the others.
-//   - It bounds buffers, not the small Go values that come with them: some 3 KiB a call of compute.
-//     Nor does it bound calls with another context or allocator than the query's.
-//   - An array kept beyond its query is a bug: it reads reused memory. A checked build fills that
-//     memory.
-//   - It handles the goroutines of package compute. A reader that allocates on goroutines of its
-//     own may wait for ever for a goroutine that ended in a full (pqarrow wasn't tried).
+//   - It bounds buffers, but neither the small Go values that come with them (some KiB a call of
+//     compute) nor calls with another context or allocator than the query's.
+//   - An array kept beyond its query is a bug, because it reads reused memory. A checked build
+//     fills that memory.
+//   - It supports the goroutines of package compute. A reader that allocates on goroutines of its
+//     own may wait forever for a goroutine that ended when memory ran out (pqarrow wasn't tried).
 //
 // # Memory
 //
 // As with arrow's default allocator, buffers begin at a multiple of 64, and new bytes are zeros. In
-// a scope a buffer takes its size, rounded up to 64 bytes. The newest buffer grows in place. Others
-// move when they grow, and their old bytes stay taken: Reserve of a builder avoids that. In a heap
-// each buffer takes 16 bytes more, and a buffer that shrinks frees bytes. A lock around each
-// request lets all goroutines of a query allocate; the arena itself is the query's until it ends.
+// a scope a buffer takes its size, rounded up to 64 bytes. The newest buffer grows in place. Other
+// buffers move when they grow, and their old bytes stay in use; Reserve of a builder avoids that.
+// In a heap each buffer takes 16 bytes more, and a buffer that shrinks frees bytes. A lock around
+// each request lets all goroutines of a query allocate. Until the query ends, nothing else may use
+// the arena.
 //
 // # Full
 //
-// The first full ends a query: later requests are refused too, so a partial result never looks
-// complete. The error is the scope's, which names the scope and the key of the plan to raise; a
-// later error or panic of fn follows in the text.
+// When a query runs out of memory, its later requests are also refused, so a partial result never
+// looks complete. The error is the scope's, which names the scope and the key of the plan to raise;
+// a later error or panic of fn follows in the text.
 //
-// On the query's own goroutine a full unwinds, as everywhere in package scope. On another goroutine
-// it ends the goroutine, as Goexit does, and the call of compute that waits for it returns the
-// full. For that, get functions from the context's registry: call them by compute.CallFunction or
-// functions that use it, not by their own Execute. A call that was cut short may keep references to
-// its arguments: don't rely on the last Release of another owner's array.
+// On the query's own goroutine a refused request unwinds, as everywhere in package scope. Another
+// goroutine ends, as by Goexit, and the call of compute that waits for it returns the error. This
+// needs functions of the context's registry: call them by compute.CallFunction or functions that
+// use it, not by their own Execute. A call that was cut short may keep references to its arguments,
+// so don't rely on the last Release of another owner's array.
 //
-// compute.FilterTable can't be left half-way, nor can Filter of a table. When it is full, the
-// indices of the selected rows are on the Go heap until it returns: 4 bytes each, 64 MiB at most.
+// compute.FilterTable, and Filter of a table, can't be stopped half-way. If memory runs out there,
+// the indices of the selected rows are on the Go heap until the call returns: 4 bytes each, 64 MiB
+// at most.
 //
 // # Misuse
 //
 // A request after the query has ended panics (scope.ErrClosed); a Free then does nothing. Query in
-// a covered or closed scope panics too; In returns that as an error. Retain and Release count as
+// a covered or closed scope also panics, and In returns an error. Retain and Release count as
 // usual, but no count keeps an array alive beyond its query.
 package arrow

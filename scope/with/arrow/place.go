@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// place is the source of a query's memory. Blocks are whole lines that begin at a line, so the
+// place is the source of a query's memory. Blocks are whole cache lines of 64 bytes, so the
 // capacity of a block gives their number.
 type place interface {
 	// resize returns another block, with b's bytes and then zeros, or nil if the place is full
@@ -25,7 +25,7 @@ const lineSize = 64
 type line [lineSize]byte
 
 // linesOf returns the number of lines for size bytes. For a size that overflowed it returns more
-// than any memory has.
+// lines than fit in any memory.
 func linesOf(size int) int {
 	if size < 0 || size > math.MaxInt-lineSize {
 		return math.MaxInt / lineSize
@@ -85,7 +85,7 @@ func (m *inScope) resize(n int, b []byte) []byte {
 // extend makes the list n lines longer in place, all zeros.
 func (m *inScope) extend(n int) (ok bool) {
 	defer func() {
-		if v := recover(); v != nil && m.s.Err() == nil { // a full of Append is an answer
+		if v := recover(); v != nil && m.s.Err() == nil { // a full error of Append is expected
 			panic(v)
 		}
 	}()
@@ -124,8 +124,8 @@ func (m *inScope) full(int) error { return m.s.Err() }
 
 func (m *inScope) end() error { return nil }
 
-// inHeap keeps a set of its live blocks: a full may leave some live, and the heap may have other
-// blocks.
+// inHeap keeps a set of its live blocks, because a query that runs out of room may leave some live,
+// and the heap may hold other blocks.
 type inHeap struct {
 	heap arena.Reallocator
 	live map[unsafe.Pointer]struct{}

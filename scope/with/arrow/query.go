@@ -26,22 +26,23 @@ type Place interface {
 }
 
 // Query runs fn with an allocator on a scope of its own. It opens the scope in a Place and closes
-// it when fn has returned; all arrays of the query end then. Query returns the error of fn. A full
-// is an error that wraps scope.ErrFull and names the scope and the key of the plan to raise.
+// it when fn has returned; all arrays of the query end then. Query returns the error of fn. If
+// memory ran out, the error wraps scope.ErrFull and names the scope and the key of the plan to
+// raise.
 //
-// Only fn may use the Place's arena meanwhile. Cost: six small Go allocations, of 300 bytes, and
-// three for each call of compute, besides arrow's own.
+// Only fn may use the Place's arena meanwhile. Cost: six Go allocations of 300 bytes together, and
+// a few for each call of compute, in addition to arrow's own.
 func Query(ctx context.Context, in Place, name string, fn Func) error {
 	return in.Do(name, func(s scope.Scope) error { return In(ctx, s, fn) })
 }
 
-// In is Query in an open scope: the arrays live as long as s. s remembers a full, as after a Try
-// function.
+// In is Query in an open scope: the arrays live as long as s. If memory runs out, s.Err returns the
+// error, as after a Try function.
 func In(ctx context.Context, s scope.Scope, fn Func) error { return run(ctx, &inScope{s: s}, fn) }
 
 // InHeap is Query in a heap or a buddy. Released arrays make room for others; the other arrays end
-// with the query. If other goroutines use the heap too, pass its [arena.Shared], which they use as
-// well. A full wraps scope.ErrFull.
+// with the query. If other goroutines also use the heap, pass its [arena.Shared] and let them use
+// it. If the heap runs out of room, the error wraps scope.ErrFull.
 func InHeap(ctx context.Context, heap arena.Reallocator, fn Func) error {
 	return run(ctx, &inHeap{heap: heap, live: map[unsafe.Pointer]struct{}{}}, fn)
 }
@@ -73,7 +74,7 @@ func run(ctx context.Context, from place, fn Func) (err error) {
 }
 
 // end refuses further calls of compute. It waits for calls that fn left running on other
-// goroutines, because they write to memory that ends now.
+// goroutines, because they write to the query's memory.
 func (q *query) end() error {
 	q.mu.Lock()
 	q.over = errEnded
@@ -91,8 +92,8 @@ func (q *query) why() error {
 	return q.over
 }
 
-// answer runs fn and returns its error, or the query's full, from any goroutine. It joins an error
-// or panic of fn after the full to the full, which caused it.
+// answer runs fn and returns its error, or the query's full error, from any goroutine. It appends a
+// later error or panic of fn to the full error, which caused it.
 func (q *query) answer(fn func() error) (err error) {
 	defer func() {
 		full := q.why()
@@ -151,9 +152,9 @@ func (q *query) Free(b []byte) {
 	}
 }
 
-// refuse panics to answer, if answer is on the stack. A goroutine of compute has no answer there,
-// and a panic would end the process: refuse ends the goroutine instead, and the function that waits
-// for it returns the full. FilterTable can't be left, because it releases memory that its
+// refuse panics if answer is on the stack and recovers the panic. On a goroutine of compute a panic
+// would end the process. So refuse ends the goroutine instead, and the function that waits for it
+// returns the full error. FilterTable can't be stopped, because it releases memory that its
 // goroutines use. refuse returns Go memory for its indices, and FilterTable soon returns, because
 // no other call begins.
 func (q *query) refuse(err error, size int, b []byte) []byte {
