@@ -33,7 +33,7 @@ type instance struct {
 
 	mu     sync.Mutex
 	inside int  // calls, and the making of the instance
-	ended  bool // wazero doesn't need the memory any more
+	ended  bool // wazero no longer needs the memory
 	given  bool // the memory was freed
 }
 

@@ -28,8 +28,8 @@ type Memory struct {
 }
 
 // Guests are instances of modules in one runtime, closed with a scope. If any goroutine may use
-// Memory.From, any may make and close instances, in any order. With a nil From only the goroutine
-// that uses the scope may.
+// Memory.From, any goroutine may make and close instances, in any order. With a nil From only the
+// goroutine that uses the scope may do so.
 type Guests struct {
 	scope   scope.Scope
 	runtime wazero.Runtime
@@ -52,17 +52,17 @@ func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
 	return g
 }
 
-// Module is a wazero module with a Close of its own. Host functions and Runtime.Module get the
-// api.Module in it. Pass that api.Module to functions that require wazero's own type, as in some
-// packages below experimental.
+// Module is a wazero module with a Close of its own. Its field Module is the module as host
+// functions and Runtime.Module get it. Pass that field to functions that require wazero's own type,
+// as in some packages below experimental.
 type Module struct {
 	api.Module
 	instance *instance
 }
 
-// Close closes the instance, on any goroutine, and returns wazero's error. Running calls keep the
-// memory until the last has returned, which is soon in a runtime with WithCloseOnContextDone; then
-// From gets it back. A second Close does nothing.
+// Close closes the instance, on any goroutine, and returns wazero's error. Memory of a From is
+// freed when the last running call has returned, which is soon in a runtime with
+// WithCloseOnContextDone. A second Close does nothing.
 func (m *Module) Close(ctx context.Context) error { return m.CloseWithExitCode(ctx, 0) }
 
 // CloseWithExitCode is Close with an exit code, which later calls get in their error.
@@ -97,12 +97,12 @@ func (f function) CallWithStack(ctx context.Context, stack []uint64) error {
 }
 
 // Instantiate instantiates a module as the runtime does, with the module's own memory from
-// Memory.From. The scope closes the instance, unless the program did. Close it even if wazero
-// closed it because a context ended: wazero may not free the memory then.
+// Memory.From. The scope closes the instance, unless the program did. Close an instance even if
+// wazero closed it because a context ended, since wazero may not have freed the memory.
 //
 // The error of a full From or scope wraps [scope.ErrFull]. It names the module, or its number among
-// these guests, the bytes, and the setting to raise or lower; nothing else has changed. Without a
-// From the scope also remembers the full. After the scope has closed, the error wraps
+// these guests, the bytes, and the setting to raise or lower; nothing else has changed. With a nil
+// From, the scope's Err returns the error as well. After the scope has closed, the error wraps
 // [scope.ErrClosed].
 //
 // A start function gets a context with the allocator and the values of ctx. Another Instantiate
@@ -147,14 +147,14 @@ func (g *Guests) add(i *instance) bool {
 	}
 	if len(g.open) == cap(g.open) {
 		g.open = slices.DeleteFunc(g.open, (*instance).over)
-		g.open = slices.Grow(g.open, len(g.open)+16) // so that a place is usually free
+		g.open = slices.Grow(g.open, len(g.open)+16) // so that the list is seldom full
 	}
 	g.open = append(g.open, i)
 	return true
 }
 
 // Close closes the open instances, newest first. The scope calls it; a second call does nothing. It
-// returns wazero's errors of closing files, and the error of a From that didn't take a block back.
+// returns wazero's errors of closing files, and the first error of From.Free.
 func (g *Guests) Close() error {
 	g.mu.Lock()
 	open := g.open
