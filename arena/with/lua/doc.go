@@ -12,30 +12,29 @@
 //
 // # Limits
 //
-//   - Time isn't bounded. Steps counts instructions of Lua, and a library function counts as one: a
-//     hostile script can make string.rep or table.move run for ever.
-//   - Only Lua's memory is in the heap. The allocations of Go functions aren't, nor is the C stack
-//     of the script's thread.
-//   - Only numbers, strings, booleans and nil cross between Go and Lua, at most 16 each way; tables
-//     don't.
+//   - Time isn't bounded. Steps counts instructions of Lua, and a library function counts as one
+//     instruction, so a hostile script can make string.rep or table.move run almost forever.
+//   - Only Lua's memory is in the heap. Allocations of Go functions and the C stack of the script's
+//     thread aren't.
+//   - Only numbers, strings, booleans and nil are passed between Go and Lua, at most 16 each way;
+//     tables aren't.
 //   - Scripts aren't deterministic: the order of pairs and the seed of math.random differ between
 //     states.
-//   - The memory holds addresses, so a state can't be part of a level's state that package save
-//     saves or restores.
+//   - The memory holds addresses, so package save can't save or restore a Lua state.
 //
 // # Functions of scripts
 //
-// The libraries base, table, string, math, utf8 and coroutine. Scripts don't have io, os, debug and
-// package, nor dofile, load, loadfile, print, warn and coroutine.close. The program can give them
-// more with [State.Func]. A chunk is source text; bytecode is refused. setmetatable refuses __gc,
-// because finalizers would run without counted steps.
+// Scripts can use the libraries base, table, string, math, utf8 and coroutine, except the functions
+// dofile, load, loadfile, print, warn and coroutine.close. They can't use io, os, debug and
+// package. The program can add functions with [State.Func]. A chunk is source text; bytecode is
+// refused. setmetatable refuses __gc, because the steps of finalizers wouldn't be counted.
 //
 // # Errors
 //
 // After an error the state goes on. The failed call's changes stay.
 //
-//   - full: errors.Is(err, scope.ErrFull), with the state's name, its size and Lua's text. A
-//     fragmented heap may be full although much of it is free.
+//   - full: errors.Is(err, scope.ErrFull), with the state's name, its size and Lua's text. In a
+//     fragmented heap this may happen although much of it is free.
 //   - too many steps: errors.Is(err, [ErrSteps]). A script can't catch it.
 //   - the error of a Go function: errors.Is(err, that error). The text begins with the script line
 //     that called it.

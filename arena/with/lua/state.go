@@ -22,15 +22,15 @@ type Plan struct {
 	Name string // for errors
 	Size uint64 // of its heap in bytes: Lua's libraries take some 25 KiB
 
-	// Steps bounds the instructions of each call, counted by the hundred; 0 is no bound. Counting
-	// can double the time of a script.
+	// Steps limits the instructions of each call, counted in hundreds; 0 is no limit. Counting can
+	// double the time of a script.
 	Steps int64
 }
 
-// State is a Lua state in a scope. One goroutine at a time uses it, and a Go function that it calls
-// may not. When its scope closes, the state is closed first. The scope's Close waits for a script
-// that runs in another goroutine. If a Go function of the state closes the scope, the script ends
-// there. The zero State returns errors.
+// State is a Lua state in a scope. One goroutine at a time may use it, and a Go function that it
+// calls may not. The scope closes the state before it frees the memory, and waits for a script that
+// runs in another goroutine. If a Go function of the state closes the scope, the script ends there.
+// The methods of the zero State return errors.
 type State struct {
 	plan      Plan
 	word      atomic.Uint32
@@ -63,9 +63,9 @@ var besides = scope.Plain[beside]()
 // parked is the number of parked blocks that package arena recommends for a C library.
 const parked = 256
 
-// New makes a state in s: a heap of plan.Size bytes, some 560 bytes next to it, and an entry in the
+// New makes a state in s: a heap of plan.Size bytes, some 560 other bytes, and an entry in the
 // table of limits.owned. If Size is too small for Lua and its libraries, New returns an error that
-// is scope.ErrFull, and frees its memory. A full s unwinds, as in Maker.New. Cost: some 20 µs.
+// is scope.ErrFull, and frees its memory. A full s unwinds. Cost: some 20 µs.
 func New(s scope.Scope, plan Plan) (*State, error) {
 	return open(s, plan, unsafe.Pointer(C.github_com_upfront_mem_upfront_heap_hook))
 }
@@ -134,7 +134,7 @@ func (l *State) Set(name string, value any) error {
 }
 
 // Func is a Go function for scripts. If it returns an error or panics, Lua raises an error as
-// error(text) does; unless the script catches it, the call from Go returns it. A Func may not use
+// error(text) does; if the script doesn't catch it, the call from Go returns it. A Func may not use
 // the state.
 type Func func(args []any) (results []any, err error)
 
