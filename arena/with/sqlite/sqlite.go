@@ -98,16 +98,16 @@ var (
 )
 
 // Use puts all memory of SQLite, for every database of the process, into a heap of size and reserve
-// bytes in s, until s closes. Call it before a database is opened. The reserve is for
-// [Memory.CleanUp] alone.
+// bytes in s, until s closes. Call it before a database is opened. The reserve is only for
+// [Memory.CleanUp].
 //
 // Use returns a [scope.Misuse] if SQLite was used before, is in a scope already, or was in a scope
 // that closed under an open database. It returns an error that wraps [scope.ErrFull] if size is too
 // small for SQLite to begin. A full s unwinds.
 //
 // A database with a table takes some 76,000 bytes. The heap takes some 3,000 bytes of size, and 16
-// for each block. No other goroutine may call SQLite during Use and while s closes; in between any
-// may. Cost: some microseconds, and an entry among the scope's owned values.
+// for each block. No other goroutine may call SQLite during Use and while s closes; in between, any
+// goroutine may. Cost: some microseconds, and an entry in the table of limits.owned.
 func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
 	m := &Memory{block: s.BytesUnzeroed(int(size+reserve), 64), reserve: reserve}
 	var err error
@@ -158,10 +158,10 @@ func (m *Memory) begin(size uint64) error {
 	return nil
 }
 
-// CleanUp runs fn, and returns its error, while all databases may use the reserve: for a ROLLBACK,
-// a DROP, a check. Memory that fn leaves allocated is missing from the reserve until it is freed.
-// After the scope has closed CleanUp returns a [scope.Misuse], and fn doesn't run. Cost: six calls
-// into C.
+// CleanUp runs fn, such as a ROLLBACK, a DROP or a check, and returns its error. While fn runs, all
+// databases may use the reserve. Memory that fn leaves allocated is missing from the reserve until
+// it is freed. After the scope has closed CleanUp returns a [scope.Misuse], and fn doesn't run.
+// Cost: six calls into C.
 func (m *Memory) CleanUp(fn func() error) error {
 	if current.Load() != m {
 		return misuse("sqlite: Memory.CleanUp: its scope is closed")
@@ -185,8 +185,8 @@ func (m *Memory) lend(more int) {
 	})
 }
 
-// Stats returns the heap's counts, with 16 bytes of header for each block, and one block for the
-// heap's lock. They are zero after the scope has closed. Cost: two calls into C.
+// Stats returns the heap's counts, including 16 bytes of header for each block, and one block for
+// the heap's lock. All counts are zero after the scope has closed. Cost: two calls into C.
 func (m *Memory) Stats() (stats arena.HeapStats) {
 	if current.Load() == m {
 		m.shared.Locked(func() { stats = m.heap.Stats() })
