@@ -11,7 +11,7 @@ func (b Blob) Moved(copied []byte) Blob { return Blob{unsafe.Pointer(unsafe.Slic
 // at returns the address of an offset that Verify has checked.
 func (b Blob) at(offset uint32) unsafe.Pointer { return unsafe.Add(b.base, offset) }
 
-// Link names one node of the same blob. The zero Link is nil. 4 bytes.
+// Link refers to a node of the same blob, in 4 bytes. The zero Link is nil.
 type Link[T any] struct{ offset uint32 }
 
 // Get returns the node, or nil for a nil link. The link must be in b: a link of another blob leads
@@ -23,10 +23,10 @@ func (l Link[T]) Get(b Blob) *T {
 	return (*T)(b.at(l.offset))
 }
 
-// Array names adjacent nodes of one type in the same blob. The zero Array is empty. 8 bytes.
+// Array refers to adjacent nodes of one type in the same blob, in 8 bytes. The zero Array is empty.
 type Array[T any] struct{ offset, count uint32 }
 
-// Get returns the nodes, with cap == len, or nil for none. The array must be in b.
+// Get returns the nodes, with cap == len, or nil if there are none. The array must be in b.
 func (a Array[T]) Get(b Blob) []T {
 	if a.count == 0 {
 		return nil
@@ -46,7 +46,7 @@ func At[T any](a Array[T], i int) Link[T] {
 	return Link[T]{a.offset + uint32(i)*uint32(unsafe.Sizeof(zero))}
 }
 
-// Str names a text of the same blob. The zero Str is empty. 8 bytes.
+// Str refers to a text of the same blob, in 8 bytes. The zero Str is empty.
 type Str struct{ bytes Array[byte] }
 
 // Get returns the text, a view that lives as long as the blob. It may not be UTF-8. The Str must be

@@ -1,5 +1,5 @@
 // Package blob writes typed nodes to one block that can be saved with one write, loaded with one
-// read, and used in place on every target. Nothing is parsed, fixed up or allocated.
+// read, and used in place on every target. Loading parses, changes and allocates nothing.
 //
 //	type Room struct {
 //		Name  blob.Str
@@ -23,20 +23,21 @@
 //		}
 //	}
 //
-// Names to know: [Of] declares the type of a root. [Format.Writer] writes and [Format.Verify]
-// reads. [Link], [Array] and [Str] name one node, several nodes, and a text. A link to a [Union]
-// leads to one of several types, such as the instructions of a script.
+// [Of] declares the type of a root, [Format.Writer] writes a blob, and [Format.Verify] reads one. A
+// node refers to another node by a [Link], to adjacent nodes by an [Array], and to a text by a
+// [Str]. A link to a [Union] leads to one of several types, such as the instructions of a script.
 //
-// Verify accepts only bytes whose links are all safe to follow; afterwards a link costs an addition
-// and a check for nil. Verify uses no Go heap, doesn't recurse along links, and its work is bounded
-// by the size. A blob of other types is refused with the first field that differs, because the
-// names of all fields are at its end. [Writer.Bare] omits them and keeps a fingerprint.
+// Verify accepts only bytes whose links are all safe to follow; afterwards following a link costs
+// an addition and a check for nil. Verify doesn't recurse along links, its work is bounded by the
+// size of the blob, and it allocates on the Go heap only for an error. At the end of a blob are the
+// names of all fields, so the error for a blob of other types names the first field that differs.
+// [Writer.Bare] replaces the names by a fingerprint.
 //
-// A blob has less than 4 GiB, in little-endian order. It doesn't grow, and its nodes aren't freed.
-// Don't write to a verified blob: one from outside may use the same bytes as a number and as a
-// link. Don't follow a link in another blob; this isn't checked. For offsets in a region that keeps
-// changing use arena.Ptr, Slice and String. One goroutine at a time writes; any number may read a
-// verified blob.
+// A blob has less than 4 GiB, in little-endian order. It doesn't grow, and its nodes can't be
+// freed. Don't write to a verified blob, because a blob from outside may use the same bytes as a
+// number and as a link. Don't follow a link in another blob; this isn't checked. For links in
+// memory that changes use arena.Ptr, Slice and String. One goroutine at a time may write; any
+// number may read a verified blob.
 //
 // Source: Bitsquid, "File formats for memory" in "Visual Scripting the Data-Oriented Way".
 package blob

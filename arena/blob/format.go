@@ -16,7 +16,7 @@ type Format[T any] struct {
 	types *types
 }
 
-// types are in the order in which the root leads to them; the root is the first.
+// types are in the order in which links from the root reach them; the root is the first.
 type types struct {
 	list  []layout
 	index map[reflect.Type]uint32
@@ -64,7 +64,8 @@ type target interface {
 	target() (what, reflect.Type)
 }
 
-// targetOf returns t as a target. A struct that embeds a target has its method, but isn't a target.
+// targetOf returns t as a target. A struct that embeds a target inherits its method, but isn't a
+// target.
 func targetOf(t reflect.Type) (target, bool) {
 	if t.PkgPath() != reflect.TypeFor[Str]().PkgPath() {
 		return nil, false
@@ -178,11 +179,11 @@ func (ts *types) fields(l *layout, t reflect.Type) error {
 	return nil
 }
 
-// unrolled is the most checks that the parts and arrays of a type are unrolled to.
+// unrolled is the maximum number of checks to which the parts and arrays of a type are unrolled.
 const unrolled = 64
 
 // flatten unrolls structs and short arrays into checks of the type that contains them, so that
-// Verify looks at one type at a time. Each check also gets the size and alignment of its target.
+// Verify handles one type at a time. Each check also gets the size and alignment of its target.
 func (ts *types) flatten() {
 	for i := range ts.list {
 		flat := ts.flat(ts.list[i].checks)

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Union is the common first part of several node types; a Link to it leads to any of them. It
-// begins with a Tag, and each type that Variants lists begins with it.
+// Union is the common first field of several node types, the variants; a Link to it leads to any of
+// them. A Union begins with a Tag, and each type that Variants lists begins with the Union.
 type Union interface{ Variants() []any }
 
 // Tag is the index of a node's type among the variants. PutAs sets it, Verify checks it.
@@ -38,8 +38,8 @@ func (v Variant[U, V]) tag() Tag {
 	return v.stored - 1
 }
 
-// Of returns the whole node as a V. It returns nil if the node is of another variant, or nil. The
-// node must be in a verified blob. Cost: two comparisons.
+// Of returns the whole node as a V, or nil if node is nil or of another variant. The node must be
+// in a verified blob. Cost: two comparisons.
 func (v Variant[U, V]) Of(node *U) *V {
 	if node == nil || *(*Tag)(unsafe.Pointer(node))+1 != v.stored {
 		return nil
@@ -47,7 +47,7 @@ func (v Variant[U, V]) Of(node *U) *V {
 	return (*V)(unsafe.Pointer(node))
 }
 
-// isUnion reports whether t is a union. Its variants have its method, too, but don't begin with a
+// isUnion reports whether t is a union. Its variants inherit its method, but don't begin with a
 // Tag.
 func isUnion(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[Union]()) && t.Kind() == reflect.Struct && t.NumField() != 0 && t.Field(0).Type == reflect.TypeFor[Tag]()
@@ -82,7 +82,7 @@ func (ts *types) union(l *layout, t reflect.Type) error {
 }
 
 // tag adds a check of the Tag to each variant, for links to the variant and for structs that
-// contain one.
+// contain it.
 func (ts *types) tag() {
 	for _, union := range ts.list {
 		for tag, i := range union.variants {

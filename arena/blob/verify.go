@@ -8,11 +8,11 @@ import (
 	"unsafe"
 )
 
-// overlap is how often Verify looks at a byte, on average, before it refuses a blob. More than once
-// is legal: a node may be linked both alone and in an array.
+// overlap is the average number of times that Verify may read a byte before it refuses a blob. Two
+// reads are legal: a node may be linked both by itself and in an array.
 const overlap = 8
 
-// steps is the farthest that a node may be from its place in the table. A blob that wasn't made to
+// steps is the maximum distance of an entry from its place in the table. A blob that wasn't made to
 // collide needs fewer than half of these steps.
 const steps = 256
 
@@ -27,7 +27,7 @@ type checker struct {
 	end   uint32 // past the last node
 	list  []entry
 	table []uint32 // indices in the list, plus 1; 0 is free
-	turns uint32   // the table has 1<<turns places
+	turns uint32   // the table has 1<<turns slots
 	seen  uint32
 	work  uint64 // bytes that were checked
 	most  uint64
@@ -35,9 +35,9 @@ type checker struct {
 }
 
 // ScratchSize returns the bytes of scratch that Verify needs for data, which may be any bytes: at
-// most 28 for each part that a link leads to, and at most 7 times the length of data. It returns 0
-// if data is shorter than a blob's header or doesn't begin at a multiple of 8, or if the size
-// exceeds an int.
+// most 28 for each node or array that a link leads to, and at most 7 times the length of data. It
+// returns 0 if data is shorter than a blob's header or doesn't begin at a multiple of 8, or if the
+// size exceeds an int.
 func ScratchSize(data []byte) int {
 	if len(data) < int(headerSize) || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%align != 0 {
 		return 0
@@ -258,8 +258,8 @@ func (c *checker) follow(k *check, of, offset, count uint32) {
 
 // place returns the index at which the search for an entry begins; the caller takes it modulo
 // 1<<turns. Neighbouring nodes get neighbouring places, so that Verify reads the table in the order
-// of the nodes. The key's bits above the index, the round, add a scattered number. Without it all
-// nodes of some sizes would have one place.
+// of the nodes. The key's bits above the index, the round, add a scattered number. Otherwise all
+// nodes of some sizes would share a place.
 //
 // For example, a table has 16 places (turns is 4). Nodes of 4 bytes with keys 18, 19 and 20 get
 // places 1, 2 and 3. Nodes of 64 bytes have keys 18, 34, 50, 66, ... which are all 2 modulo 16;
@@ -270,7 +270,7 @@ func (e entry) place(turns uint32) uint32 {
 	return key + (round^round>>15)*0x85ebca6b>>(-turns&31)
 }
 
-// outside reports a bad target. It isn't part of follow, which is faster without it.
+// outside reports a bad target. It is apart from follow, which is faster that way.
 func (c *checker) outside(k *check, of, offset, count uint32) {
 	c.fail("%s at %d leads to %d %s at %d; nodes are between %d and %d, these at multiples of %d",
 		k.field, of+k.at, count, c.types.list[k.typ].name, offset, headerSize, c.end, k.low+1)

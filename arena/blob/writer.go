@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// Writer writes the nodes of one blob to a block, in the order in which they are put. After the
-// block is full the writer only counts: Finish then fails, and Size returns the size that the block
-// needs.
+// Writer writes the nodes of one blob to a block, in the order in which they are put. If the block
+// runs out of room, the writer only counts bytes: Finish then fails, and Size returns the size that
+// the block needs.
 type Writer[T any] struct {
 	types *types
 	block []byte
@@ -94,8 +94,8 @@ func (w *Writer[T]) Str(text string) Str {
 func (w *Writer[T]) Size() int { return int(w.at) + len(w.text) }
 
 // Finish completes the blob and ends the writer. data is the front of the block. Finish checks all
-// links as Verify does, with scratch on the Go heap, so a link of another writer is an error. A
-// full block is an error, too, with the size that is needed.
+// links as Verify does, with scratch on the Go heap, so a link that leads outside the blob's nodes
+// is an error. If the block is too small, the error says the size that it needs.
 func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
 	if !w.fits(uint64(len(w.text))) {
 		return nil, fmt.Errorf("blob: full: a blob of %s needs %d bytes, the block has %d", w.types.list[0].name, w.Size(), len(w.block))
