@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/arena/plain"
 )
 
-// ours has, for packages of this module, the reason why their types can't be in a state, and the
+// ours lists packages of this module with the reason why their types can't be in a state, and the
 // replacement.
 var ours = map[string]string{
 	"scope": "means nothing in another process; use arena.Ptr, or the arena.Handle of a HandlePool",
@@ -81,7 +81,8 @@ func (a *admission) look(t reflect.Type) {
 	})
 }
 
-// oursOf returns the fault of a type of this module, or of a type declared as one, or "".
+// oursOf returns the reason why a type of this module, or a type declared as such a type, isn't
+// admitted, or "".
 func oursOf(t reflect.Type) string {
 	if t.Name() == "Owned" && t.PkgPath() == module+"scope" {
 		return ownedElsewhere
@@ -98,7 +99,7 @@ func (a *admission) fault(format string, args ...any) {
 	a.faults = append(a.faults, fmt.Sprintf(format, args...))
 }
 
-// pointsTo returns T for an arena.Ptr[T], an arena.Slice[T] or a type declared as one, else nil.
+// pointsTo returns T for an arena.Ptr[T], an arena.Slice[T] or a type declared as either, else nil.
 func pointsTo(t reflect.Type) reflect.Type {
 	if t.Kind() != reflect.Struct || t.NumField() < 2 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// A delta is a header of eight words, and then the changed ranges in order. A range has two
+// A delta is a header of eight words, and then the changed ranges in order. A range consists of two
 // varints, the number of unchanged bytes before it and the number of changed bytes, and then the
 // changed bytes, XORed with the base's. All numbers are little-endian. Say the base is 07 00 00 00
 // 05 00 00 00, and the snapshot 07 00 00 00 06 00 00 00. They differ in byte 4, and 05 XOR 06 is
@@ -51,9 +51,9 @@ func (h *deltaHead) put(to []byte, of uint32) {
 
 // Delta appends to dst the changes that turn snapshot base into snapshot number. [Ring.Apply]
 // applies them in the same program on any machine. A delta has 64 bytes and, for each changed
-// place, the changed bytes and about 3 more. If the ring doesn't hold a snapshot, or a region is no
-// state region, Delta returns dst unchanged and an error. Delta compares both snapshots, and hashes
-// each unless its hash is known. It makes no Go allocation if dst has room.
+// place, the changed bytes and about 3 more. If the ring doesn't hold both snapshots, or a region
+// isn't a state region, Delta returns dst unchanged and an error. Delta compares both snapshots,
+// and hashes each unless its hash is known. It makes no Go allocation if dst has enough capacity.
 func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	from, err := r.state("Delta", base)
 	if err != nil {
@@ -187,22 +187,21 @@ func appendCount(dst []byte, n int) []byte {
 }
 
 // Apply makes a snapshot from a base, which the ring holds, and a delta of another program's ring.
-// It returns the new snapshot's number. It trusts no byte of the delta, and works in spare memory.
-// An error names the wrong byte, and nothing has changed then. Apply fails if the delta is damaged,
-// or of another state or version; if its base is missing or differs here; or if the result is a
-// state that play couldn't leave.
+// It returns the new snapshot's number. It checks every byte of the delta, and works in spare
+// memory. Apply fails and changes nothing if the delta is damaged, or of another state or version;
+// if the ring doesn't hold its base, or another base; or if the result is a state that play
+// couldn't leave. For a damaged delta the error names the wrong byte.
 //
-// Play that continues from the new snapshot can harm only the game's own data. The words of pools,
-// scopes and arenas are as play leaves them. In all values that the root, pools, containers and
-// [Values] lead to, a bool is 0 or 1. An arena.Ptr or arena.Slice leads to values of the state, or
-// to values that [Readable] named. Its target never overlaps words of pools, scopes or arenas, nor
-// a bool, Ptr or Slice of another type. Numbers may have any value, such as an index, a length or
-// an enum, and an arena.Slice may differ from the loader's. A function of [State.Verify] checks
-// them.
+// Play that continues from the new snapshot can harm only the game's own data. The control words of
+// pools, scopes and arenas are as play leaves them. In all values that the root, pools, containers
+// and [Values] lead to, a bool is 0 or 1, and an arena.Ptr or arena.Slice leads to values of the
+// state, or to values that [Readable] named. Its target never overlaps control words, nor a bool,
+// Ptr or Slice of another type. Numbers, such as an index, a length or an enum, may have any value,
+// and an arena.Slice may differ from the loader's. Check them in a function of [State.Verify].
 //
 // Apply copies and hashes one snapshot, hashes the base unless its hash is known, and checks pools,
-// bools and links. Only the first call makes Go allocations: about 4 bytes for each 8 of the state
-// if the types have an arena.Ptr or arena.Slice.
+// bools and links. Only the first call makes Go allocations: about half the size of the state if a
+// type contains an arena.Ptr or arena.Slice.
 func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	if err := r.states("Apply"); err != nil {
 		return 0, err

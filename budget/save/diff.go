@@ -71,8 +71,8 @@ func (d *Difference) path() string {
 
 // Diff returns the first difference by address between two snapshots of the ring; differ is false
 // if they are equal. In a pool, chunks that are live in only one snapshot come first, then values
-// of live chunks. Diff fails if the ring doesn't hold a snapshot, or a region is no state region.
-// It is slow, and makes Go allocations.
+// of live chunks. Diff fails if the ring doesn't hold both snapshots, or a region isn't a state
+// region. It is slow, and makes Go allocations.
 func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
 	from, err := r.state("Diff", a)
 	if err != nil {
@@ -254,8 +254,8 @@ func (c *comparison) book(d *Difference, at uint64) *object {
 	return nil
 }
 
-// named returns the array at a byte: a pool's chunk, or values that a link of A leads to, else of
-// B. It returns nil if there are neither.
+// named returns the array at a byte: a pool's chunk, or values that a link of A or else of B leads
+// to. It returns nil if there is none.
 func (c *comparison) named(at uint64) (found *thing) {
 	for i := range c.Pools {
 		if q := &c.Pools[i]; at >= q.Offset && at-q.Offset < q.Count*q.Stride {

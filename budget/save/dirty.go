@@ -9,8 +9,9 @@ import (
 
 // A tracked region's snapshots copy only pages that differ from the slot's image. Each image has
 // one bit for each page; the tracker reports written pages, and a written page differs from every
-// image. Say a ring has two full slots. A tick writes page 3, so both images lack it, and Take into
-// slot 0 copies page 3. The next tick writes page 7, and Take into slot 1 copies the pages 3 and 7.
+// image. Say a ring has two slots with snapshots. A tick writes page 3, so both images are out of
+// date there, and Take into slot 0 copies page 3. The next tick writes page 7, and Take into slot 1
+// copies the pages 3 and 7.
 
 // dirtyPage is the size in bytes of a page that has a bit. The system's pages may be larger.
 const dirtyPage = 4096
@@ -81,7 +82,7 @@ func newTracking(st *State, slots int) *tracking {
 
 // scan marks the pages written since the tracker last forgot them. A forgotten page costs a fault
 // at its next write, so scan lets the tracker forget pages only once in a turn of the ring. Few
-// pages are then marked in vain, since an image is a turn old when its slot is used again.
+// pages are then marked without need, since an image is a turn old when its slot is used again.
 func (t *tracking) scan() {
 	if t == nil || t.tracker == nil {
 		return
@@ -129,8 +130,8 @@ func (p *part) copy(image []byte, slot int, restores bool) {
 	clear(d)
 }
 
-// move copies the state's bytes [begin, end), as far as they exist outside of packed heaps. In a
-// tracked region without a tracker it leaves equal bytes alone.
+// move copies those of the state's bytes [begin, end) that are outside of packed heaps. In a
+// tracked region without a tracker it doesn't write equal bytes.
 func (p *part) move(image, state []byte, begin, end int, restores bool) {
 	for i := range p.solids {
 		s := &p.solids[i]

@@ -22,10 +22,11 @@ const (
 	fileSummed  = 48 // bytes before their CRC32C; four zeros follow it
 
 	layoutMost = 16 << 20
-	// layoutComma is the least bytes of a description for each comma. A ring writes at least 16.
+	// layoutComma is the minimum size of a description in bytes for each comma. A ring writes at
+	// least 16.
 	layoutComma   = 8
-	differsMost   = 1 << 20 // most bytes of a description that is decoded to name a difference
-	fileImageMost = 1 << 30 // most bytes of a snapshot without a ring
+	differsMost   = 1 << 20 // maximum bytes of a description that is decoded to name a difference
+	fileImageMost = 1 << 30 // maximum bytes of a snapshot without a ring
 )
 
 type fileHead struct {
@@ -46,11 +47,10 @@ func (h *fileHead) append(to []byte) []byte {
 
 // Write writes a snapshot to w as a file: a header with sizes and checksums, a description of the
 // types, and the bytes. A program with the same plan name, types and data can read it on any
-// little-endian machine, at any address.
-// In a checked build the file also has the source line of each allocation, and can name the fields
-// in files of releases with the same load: see [DiffFiles]. Write calls w twice, and returns w's
-// error. It fails if the ring doesn't hold the snapshot, or a region is no state region. It
-// computes a checksum, and makes Go allocations.
+// little-endian machine, at any address. In a checked build the file also contains the source line
+// of each allocation, and can name the fields in files of release builds with the same load: see
+// [DiffFiles]. Write calls w twice, and returns w's error. It fails if the ring doesn't hold the
+// snapshot, or a region isn't a state region. It computes a checksum, and makes Go allocations.
 func (r *Ring) Write(w io.Writer, number uint64) error {
 	s, head, err := r.fileOf("Write", number)
 	if err != nil {
@@ -66,7 +66,8 @@ func (r *Ring) Write(w io.Writer, number uint64) error {
 
 // AppendFile appends to dst the file that [Ring.Write] writes, for a game that saves during play.
 // On an error it returns dst unchanged. It copies the snapshot and computes a checksum. It makes no
-// Go allocation if dst has room, except for the first file of a ring, which describes the types.
+// Go allocation if dst has enough capacity, except that the first file of a ring describes the
+// types.
 func (r *Ring) AppendFile(dst []byte, number uint64) ([]byte, error) {
 	s, head, err := r.fileOf("AppendFile", number)
 	if err != nil {
@@ -100,13 +101,14 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 	return fmt.Errorf("save: %s of snapshot %d of region %s: %w", what, number, name, err)
 }
 
-// Read makes a snapshot of the ring from a file, and returns its number. [Ring.Restore] puts it in
-// place. Read trusts no byte of the file, and works in spare memory. An error names the wrong byte,
-// or the first difference between the file's program and this one, and nothing has changed then.
-// All promises of [Ring.Apply] about a snapshot from outside hold for Read too.
+// Read makes a snapshot of the ring from a file, and returns its number for [Ring.Restore]. Read
+// checks every byte of the file, and works in spare memory. If it fails, nothing has changed. For a
+// damaged file the error names the wrong byte, and for another program's file the first difference
+// between the programs. All promises of [Ring.Apply] about a snapshot from outside also hold for
+// Read.
 //
-// Read consumes rd to the end of the file and not beyond. It refuses a snapshot of another size by
-// its header. It copies the snapshot, computes two checksums, and checks pools, bools and links. It
+// Read reads rd to the end of the file and not beyond. It refuses a snapshot of another size by its
+// header. It copies the snapshot, computes two checksums, and checks pools, bools and links. It
 // makes Go allocations of at most 64 KiB, or of 32 MiB to name a difference. The first check of a
 // snapshot also makes the allocations of [Ring.Apply].
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
@@ -177,7 +179,7 @@ func (r *Ring) admitFile(to *slot, size int, number uint64) error {
 	return nil
 }
 
-// differs returns the first difference between a file's program and this one, or for a long
+// differs returns the first difference between a file's program and this program, or for a long
 // description the fingerprints.
 func (r *Ring) differs(f *source, head fileHead) (what string, err error) {
 	here := r.describe()
@@ -343,11 +345,11 @@ func readFile(rd io.Reader) (*file, error) {
 }
 
 // DiffFiles returns the first difference between two files, like [Ring.Diff]. names is nil, or a
-// file that a checked build wrote after the same load, with names for values that a release can't
-// name. DiffFiles fails if a file is damaged, if the programs differ, or if a snapshot has more
-// than 1 GiB; [Ring.Diff] compares larger ones. It takes up to three times the files' sizes of Go
-// heap, the sizes of all heaps of [State.Heap], and more for the descriptions of at most 16 MiB
-// each.
+// file that a checked build wrote after the same load, with names for values that a release build
+// can't name. DiffFiles fails if a file is damaged, if the programs differ, or if a snapshot has
+// more than 1 GiB; [Ring.Diff] compares larger snapshots. It takes up to three times the files'
+// sizes of Go heap, the sizes of all heaps of [State.Heap], and more for the descriptions of at
+// most 16 MiB each.
 func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
 	var files [3]*file
 	for i, rd := range []io.Reader{a, b, names} {

@@ -17,8 +17,8 @@ var (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Hash returns the hash of a snapshot, which is equal on all machines with equal states. It fails
-// if the ring doesn't hold the snapshot, or a region is no state region. It doesn't protect against
-// forgery. The first call costs one CRC32C of the snapshot; no call makes a Go allocation.
+// if the ring doesn't hold the snapshot, or a region isn't a state region. It doesn't protect
+// against forgery. The first call costs one CRC32C of the snapshot; no call makes a Go allocation.
 func (r *Ring) Hash(number uint64) (uint64, error) {
 	s, err := r.state("Hash", number)
 	if err != nil {
@@ -35,9 +35,9 @@ func (s *slot) sum() uint64 {
 }
 
 // PageHashes appends to list the hash of each page of a snapshot: the CRC32C of [PageSize] bytes,
-// or of the remaining bytes for the last page. Two machines whose hashes differ exchange these
-// first, four bytes a page. If one page differs, a field went wrong just now; if all differ, the
-// games are different ones. [Ring.Diff], or [DiffFiles] with both machines' files, names the field.
+// or of the remaining bytes for the last page. Two machines whose hashes differ can exchange these
+// first, four bytes a page. If few pages differ, a field went wrong recently; if nearly all differ,
+// the games are different. [Ring.Diff], or [DiffFiles] with both machines' files, names the field.
 // On an error PageHashes returns list unchanged. Each call costs one CRC32C of the snapshot, and no
 // Go allocation if list has room.
 func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {

@@ -111,7 +111,7 @@ func (p *partLayout) checkKept(known map[string]*typeLayout) error {
 	return nil
 }
 
-// keptAt returns the container that has a byte, or nil, and the values there. They are nil in the
+// keptAt returns the container at a byte, or nil, and the values there. The values are nil in the
 // container's own words.
 func (p *partLayout) keptAt(known map[string]*typeLayout, at uint64) (*keptLayout, *thing) {
 	for i := range p.Kept {

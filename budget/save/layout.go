@@ -19,8 +19,8 @@ type layout struct {
 }
 
 // partLayout is the state of one region. Its flat image is two 32-bit words for each pool, the
-// counts of free and retired chunks, and then the bytes, padded to a line. Pack.go has the packed
-// form.
+// counts of free and retired chunks, and then the bytes, padded to a cache line. See pack.go for
+// the packed form.
 type partLayout struct {
 	Region string `json:"region"` // the name in the plan
 	// Slot is the slot's name; a snapshot of one slot fits another.
@@ -46,8 +46,8 @@ type poolLayout struct {
 	Handles bool   `json:"handles,omitempty"`
 }
 
-// heapLayout is a heap whose free bytes the image doesn't have. Offset counts from the state's
-// first byte.
+// heapLayout is a heap whose free bytes aren't in the image. Offset counts from the state's first
+// byte.
 type heapLayout struct {
 	Offset uint64 `json:"offset"`
 	Size   uint64 `json:"size"`

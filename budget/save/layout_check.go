@@ -8,7 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// sizeMax is more than any state has. Sums of as many such sizes as a file can list don't overflow.
+// sizeMax is larger than any state. A sum of such sizes, as many as a file can list, doesn't
+// overflow.
 const sizeMax = arena_c.OffsetMax
 
 // check returns an error for a layout that no ring has written: a part beyond its container, a type

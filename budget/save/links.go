@@ -44,8 +44,8 @@ type links struct {
 type typed struct {
 	at, count, stride uint64
 	of                *typeLayout
-	// in is the tenant of the values if its live isn't nil: then only values in live blocks are
-	// checked.
+	// in is the tenant of the values if its field live isn't nil; then only values in live blocks
+	// are checked.
 	in *tenant
 }
 

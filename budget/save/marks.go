@@ -2,7 +2,7 @@ package save
 
 import "math/bits"
 
-// marks notes the use of each byte of a state by roots and links: part of a link, a bool, or a
+// marks records the use of each byte of a state by roots and links: part of a link, a bool, or a
 // number.
 type marks struct {
 	from   uint64

@@ -12,11 +12,11 @@ import (
 // "Match.Speeds[1]", or "" if none is. The sign bit of a computed NaN depends on the processor, so
 // a state with a NaN may have another hash on another machine. NaN reads the fields that
 // [Ring.Diff] names in the same build, containers up to their capacity, and the values of [Values].
-// Those may have no name; NaN returns the offset from the region's first byte then, such as
-// "offset 0x340".
+// For a value of Values without a name, NaN returns the offset from the region's first byte, such
+// as "offset 0x340".
 //
 // NaN fails before [NewRing], while the region is being loaded, after it was loaded again or
-// rewound, and if it is no state region. No goroutine may write the state meanwhile. It is slow,
+// rewound, and if it isn't a state region. No goroutine may write the state meanwhile. It is slow,
 // and makes Go allocations: call it in tests, and in the search for a difference.
 func (st *State) NaN() (field string, err error) {
 	switch {

@@ -2,7 +2,7 @@ package save
 
 import "fmt"
 
-// owned is a Go value that a scope holds, with its node in a state. Such a value can only end, by
+// owned is a Go value that a scope owns, with its node in a state. Such a value can only end, by
 // CloseNow or Cancel, and a restore can't undo that.
 type owned struct {
 	place uint64

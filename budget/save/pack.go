@@ -22,7 +22,7 @@ import (
 // two runs. Its image has the pieces [0, 1024) and [3072, 4096), the two words, and 600 bytes with
 // two words for each run: 2048 + 16 + 632 bytes in all.
 
-// packed is a heap whose free bytes no image has.
+// packed is a heap whose free bytes are in no image.
 type packed struct {
 	at, size    uint64 // its bytes, from the state's first byte
 	first, last uint64 // First and End of its header, which never change
@@ -34,7 +34,7 @@ type packed struct {
 // packedWords is the size of the two words before a heap's runs.
 const packedWords = 16
 
-// piece is a range of a flat image: a packed heap, or bytes that every image has at pos.
+// piece is a range of a flat image: a packed heap, or bytes that are at pos in every image.
 type piece struct {
 	flat, size, pos int
 	heap            bool
@@ -101,17 +101,17 @@ func nextHeap(tail []byte) (runs, rest []byte) {
 	return tail[packedWords:][:size], tail[packedWords+size:]
 }
 
-// Heap makes snapshots skip the free bytes of h, an arena.Heap on bytes of the state: a snapshot's
-// cost and size follow h's bytes in use. most is the largest number of bytes that a snapshot holds
-// of h; NewRing takes memory for as many. A snapshot needs the bytes in use of h
+// Heap makes snapshots skip the free bytes of h, an arena.Heap on bytes of the state, so a
+// snapshot's cost and size follow h's bytes in use. most is the maximum number of bytes of h in a
+// snapshot; NewRing takes that much memory for each. A snapshot needs the bytes in use of h
 // (arena.Stats.Used), 48 bytes for each free block, and at most 5 KiB for the words of h. The size
-// of the block of h is always enough. A Take of more returns an error of a full scope with the
-// number to set.
+// of the block of h is always enough. A Take that needs more returns an ErrFull with the number to
+// set.
 //
 // Call Heap in the load before NewRing. It panics at another time, for a heap that isn't on bytes
-// of the state, and for one that it has already. Snapshots hold all bytes of a heap without this
-// call, and of other arenas. After a Restore, free bytes of h have any contents. So a game that
-// compares hashes writes each byte of a block before it takes a snapshot, as arena.HeapOf does.
+// of the state, and at a second call for a heap. Snapshots hold all bytes of a heap without this
+// call, and of other arenas. After a Restore, free bytes of h may have any contents. So a game that
+// compares hashes must write each byte of a block before it takes a snapshot, as arena.HeapOf does.
 func (st *State) Heap(h arena.Heap, most uint64) { st.pack("State.Heap", h, most, false) }
 
 // Library is [State.Heap] for a heap whose blocks a library fills. The library's addresses can't be
@@ -148,8 +148,8 @@ func (st *State) pack(what string, h arena.Heap, most uint64, library bool) {
 }
 
 // packHeaps packs the part's heaps into an image from `at` on, and returns their end. It returns an
-// error for a heap that was overwritten, and for one that the image has no room for. The state's
-// bytes may be from outside.
+// error if a heap was overwritten or doesn't fit in the image. The state's bytes may be from
+// outside.
 func (p *part) packHeaps(image []byte, at int, state []byte) (end int, err error) {
 	for i := range p.heaps {
 		h := &p.heaps[i]
@@ -172,8 +172,8 @@ func (p *part) packHeaps(image []byte, at int, state []byte) (end int, err error
 	return at, nil
 }
 
-// unpackHeaps puts the part's heaps back from the packed heaps in tail, and returns the rest. It
-// erases the present headers, so that a heap refuses addresses from after the snapshot.
+// unpackHeaps restores the part's heaps from the packed heaps in tail, and returns the rest. It
+// erases the current headers, so that a heap refuses addresses from after the snapshot.
 func (p *part) unpackHeaps(state, tail []byte) (rest []byte) {
 	for i := range p.heaps {
 		heap := state[p.heaps[i].at:][:p.heaps[i].size]
@@ -191,7 +191,7 @@ func (p *part) unpackHeaps(state, tail []byte) (rest []byte) {
 }
 
 // spread copies an image from outside into a flat image, whose bytes in heaps are zeros. It returns
-// an error for an image that isn't of these pieces; the flat image has an unknown part then.
+// an error if the image isn't of these pieces; the flat image is then incomplete.
 func spread(pieces []piece, fixed int, flat, image []byte) error {
 	if len(image) < fixed {
 		return fmt.Errorf("%d bytes, and %d are outside of heaps", len(image), fixed)
@@ -282,7 +282,7 @@ func (w *segments) next() {
 	}
 }
 
-// flatten writes a slot's image into a flat one, whose bytes in heaps are zeros.
+// flatten writes a slot's image into a flat image, whose bytes in heaps are zeros.
 func (r *Ring) flatten(flat, image []byte) {
 	for w := r.segmentsOf(image); len(w.bytes) != 0; w.next() {
 		copy(flat[w.at:], w.bytes)
@@ -320,8 +320,8 @@ func (r *Ring) isWiped(image []byte) bool {
 	return true
 }
 
-// repack writes the image of a flat one, a snapshot from outside. It returns the size, or an error
-// for a heap that can't be packed.
+// repack writes the packed form of a flat image, a snapshot from outside. It returns the size, or
+// an error for a heap that can't be packed.
 func (r *Ring) repack(image, flat []byte) (size int, err error) {
 	if r.isFlat() {
 		return len(image), nil

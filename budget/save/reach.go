@@ -26,10 +26,11 @@ func (g *thing) has(at uint64) bool {
 		(at-g.offset)%g.stride < g.of.Size
 }
 
-// reachMost is the most arrays that a walk visits, since a hostile state may have any offsets.
+// reachMost is the maximum number of arrays that a walk visits, since offsets in a hostile state
+// may be any numbers.
 const reachMost = 1 << 20
 
-// reachSteps is the most values that a walk reads.
+// reachSteps is the maximum number of values that a walk reads.
 const reachSteps = 1 << 24
 
 // reach walks the values that a part's root and live chunks of pools lead to by Ptr, Slice and

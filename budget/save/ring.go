@@ -15,8 +15,8 @@ import (
 )
 
 // Ring holds the last n snapshots of one or several states, each with a number, usually that of a
-// tick. A new snapshot replaces the one with the same number. Else it takes an empty place, or
-// replaces the one with the lowest number.
+// tick. A new snapshot replaces the snapshot with the same number. If there is none and the ring is
+// full, it replaces the snapshot with the lowest number.
 type Ring struct {
 	scope     scope.Scope // owns the ring's memory
 	record    *arena_c.Record
@@ -68,17 +68,17 @@ func (s *slot) bytes() []byte { return s.image[:s.used] }
 // poolWords is the size of a pool's two words in an image: its counts of free and retired chunks.
 const poolWords = 8
 
-// NewRing allocates in s a ring of count snapshots of the states. It ends the states: later
+// NewRing allocates in s a ring of count snapshots of the states. It completes the states: later
 // allocations don't belong to them. s is the scope of the state's load, or, after that load has
-// returned, of the load of a region higher in the plan. If s has no room, NewRing unwinds with an
-// error that names the knob to raise. It panics with other errors, such as a finalizer or a
-// forbidden type in a state region. NewRing makes Go allocations.
+// returned, of the load of a region higher in the plan. If s is full, NewRing unwinds with an error
+// that names the key to raise. It panics with other errors, such as a finalizer or a forbidden type
+// in a state region. NewRing makes Go allocations.
 //
-// An image takes the size of each state and 8 bytes for each of its pools, rounded up to a line.
-// With [State.Heap] it takes the heap's most and 16 bytes in place of the heap. A ring has count
-// images, and one more if each state is in a state region, or if there is a State.Heap. If both
-// hold, it also has one image with all bytes of the heaps, for snapshots from outside; its pages
-// stay untouched until the first of these.
+// An image takes the size of each state and 8 bytes for each of its pools, rounded up to a cache
+// line. With [State.Heap] it takes that call's most and 16 bytes in place of the heap. A ring has
+// count images, and one more if each state is in a state region, or if there is a State.Heap. If
+// both are true, it also has one image with all bytes of the heaps, which is used only by snapshots
+// from outside.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -145,7 +145,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 func (r *Ring) Size() int { return len(r.slots[0].image) }
 
 // Used returns the bytes of [Ring.Size] that the snapshot with that number takes, or 0 if the ring
-// doesn't hold it. They are fewer if a heap of [State.Heap] has less in use than its most.
+// doesn't hold it. They are fewer if a heap of [State.Heap] uses less than that call's most.
 func (r *Ring) Used(number uint64) int {
 	if s := r.find(number); s != nil && r.check() == nil {
 		return s.used
@@ -154,17 +154,21 @@ func (r *Ring) Used(number uint64) int {
 }
 
 // Has reports whether the ring holds the snapshot with that number. It returns false if the ring's
-// scope ended, or a region was loaded again or rewound since.
+// scope has ended, or a region was loaded again or rewound.
 func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check() == nil }
 
 // Take makes a snapshot of the states as they are now. No goroutine may write them meanwhile. It
-// fails if a region's load isn't over, if a region was loaded again or rewound, or if the ring's
-// scope ended, or if a heap of [State.Heap] is damaged or has more in use than its most, or if a
-// value of a cache (scope/cache) is pinned or in load; in checked builds also if memory from before
-// Begin was written. Nothing has changed then. Take copies the
-// states without the free bytes of such heaps; of a tracked region (budget.RegionPlan.Track) it
-// copies only changed pages outside of the heaps, and makes a system call. It makes no Go
-// allocation.
+// fails and changes nothing in these cases:
+//
+//   - A region's load isn't over, or the region was loaded again or rewound.
+//   - The ring's scope has ended.
+//   - A heap of [State.Heap] is damaged, or uses more than that call's most.
+//   - A value of a cache (scope/cache) is pinned or in load.
+//   - In checked builds: memory from before Begin was written.
+//
+// Take copies the states without the free bytes of heaps of State.Heap. Of a tracked region
+// (budget.RegionPlan.Track) it copies only changed pages outside of such heaps, and makes a system
+// call. It makes no Go allocation.
 func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
@@ -193,19 +197,18 @@ func (r *Ring) Take(number uint64) error {
 	return nil
 }
 
-// Restore puts the snapshot with that number in place: all states are as they were when it was
-// taken. It waits, until ctx ends, for workers that have one of the regions pinned. It fails and
-// changes nothing in these cases:
+// Restore restores all states from the snapshot with that number. It waits, until ctx ends, for
+// workers that have one of the regions pinned. It fails and changes nothing in these cases:
 //
-//   - The ring doesn't hold the number, or its scope ended.
-//   - A region was loaded again or rewound, or one is being loaded.
+//   - The ring doesn't hold the snapshot, or its scope has ended.
+//   - A region was loaded again or rewound, or is being loaded.
 //   - ctx ended.
-//   - An object with a finalizer began or ended since; the error names its type.
-//   - An owned value of the state ended since.
+//   - Since the snapshot, an object with a finalizer began or ended; the error names its type.
+//   - Since the snapshot, an owned value of the state ended.
 //   - A value of a cache (scope/cache) is pinned or in load.
 //
 // Functions of [State.Rebuild] run last. If one fails, Restore returns its error, and the states
-// are in place. Restore copies the states; of a tracked region it copies only changed pages, and
+// stay restored. Restore copies the states; of a tracked region it copies only changed pages, and
 // makes a system call. Apart from Rebuild's functions it makes no Go allocation.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
@@ -297,8 +300,8 @@ func (r *Ring) get(number uint64) (*slot, error) {
 		strings.Trim(fmt.Sprint(held), "[]"))
 }
 
-// old returns the snapshot that a new one with that number replaces: the one with the same number,
-// or the lowest if the ring is full. It returns nil if there is none.
+// old returns the snapshot that a new snapshot with that number replaces: that with the same
+// number, or that with the lowest if the ring is full. It returns nil if none is replaced.
 func (r *Ring) old(number uint64) (old *slot) {
 	held := 0
 	for i := range r.slots {
@@ -320,7 +323,7 @@ func (r *Ring) old(number uint64) (old *slot) {
 }
 
 // empty returns a slot for a new snapshot with that number. Only a ring of exactly count slots may
-// give up an old snapshot for it.
+// drop an old snapshot for it.
 func (r *Ring) empty(number uint64) *slot {
 	if len(r.slots) == r.count {
 		if old := r.old(number); old != nil {
@@ -369,7 +372,7 @@ func (p *part) place(pieces []piece) {
 	}
 }
 
-// in returns size bytes of the state in a slot's image. pre: no packed heap has any of them.
+// in returns size bytes of the state in a slot's image. pre: none of them are in a packed heap.
 func (p *part) in(image []byte, from, size uint64) []byte {
 	for _, s := range p.solids {
 		if from >= uint64(s.from) && from+size <= uint64(s.to) {
@@ -444,7 +447,7 @@ func (p *part) restore(image, tail []byte, slot int) (rest []byte) {
 	return rest
 }
 
-// holds reports whether a chunk has an object, also one with a running finalizer.
+// holds reports whether a chunk has an object, including an object whose finalizer runs.
 func holds(state byte) bool { return state == arena_c.ChunkLive || state == arena_c.ChunkLeaving }
 
 // objects returns an error if an object with a finalizer began or ended since the snapshot.

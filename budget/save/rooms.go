@@ -12,9 +12,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// room is an allocator on bytes of a state, made by package arena or by C. An image from outside
-// must have the words in fixed, which never change; check judges the other words by them. Then no
-// call of the allocator accesses memory outside its block, or loops for ever.
+// room is an allocator on bytes of a state, made by package arena or by C. The words in fixed never
+// change, so an image from outside must contain the same; check compares the other words with them.
+// Then no call of the allocator accesses memory outside its block, or loops forever.
 type room struct {
 	scope.Room
 	at uint64 // from the state's first byte, or from the first byte of the outer room
@@ -101,7 +101,7 @@ func wordAt(image []byte, at uint64) *uint64 { return (*uint64)(unsafe.Pointer(&
 
 func headerOf[H any](image []byte) *H { return (*H)(unsafe.Pointer(unsafe.SliceData(image))) }
 
-// findRooms adds the state's allocators as tenants. It returns an error for a damaged one.
+// findRooms adds the state's allocators as tenants. It returns an error for a damaged allocator.
 func (st *State) findRooms() error {
 	list, err := st.saved.Stack().WatchedRooms(st.mark, st.end)
 	if err != nil {
@@ -192,7 +192,7 @@ func (r *room) learn(image []byte) bool {
 	return true
 }
 
-// settle notes in which block of r each inner room is. pre: the image was checked.
+// settle records in which block of r each inner room is. pre: the image was checked.
 func (r *room) settle(image []byte) {
 	for _, in := range r.inner {
 		in.host, _ = r.kind().live(r, image, in.at, in.at+in.Size)
@@ -226,9 +226,9 @@ func (st *State) roomsInChunks() error {
 	return nil
 }
 
-// check returns an error for an image that play couldn't have left, also of inner rooms. Each inner
-// room must be in the same block as in this process: if the block began elsewhere, freeing that
-// start would hand the room's words to another allocation.
+// check returns an error for an image that play couldn't have left, of r or of an inner room. Each
+// inner room must be in the same block as in this process. If the block began elsewhere, freeing
+// that start would let another allocation use the room's words.
 func (r *room) check(image []byte) error {
 	for i, at := range r.kind().fixed {
 		if word := *wordAt(image, uint64(at)); word != r.fixed[i] {
@@ -316,7 +316,7 @@ func fitsPool(image []byte) bool {
 		count*uint64(5+4*min(h.Handles, 1)) <= h.Chunks-h.Numbers
 }
 
-// countMax is more than any real count.
+// countMax is larger than any real count.
 const countMax = 1 << 48
 
 // The walk of the C core checks that a heap's headers, counts, bits and lists agree. But an entry
@@ -619,7 +619,7 @@ func liveInPool(_ *room, image []byte, from, to uint64) (block uint64, live bool
 	return block, i < uint64(h.Count) && *h.State(i) == arena_c.ChunkLive && to <= block+h.Stride
 }
 
-// poolChunks is the part of an image that says which chunks are free.
+// poolChunks is the range of an image that says which chunks are free.
 type poolChunks struct {
 	states, numbers []byte // in states, the last chunk's comes first
 	free, retired   uint32

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is the part of a load that ticks change: the memory allocated between [Begin] and
+// State is the memory of a load that ticks change: the bytes allocated between [Begin] and
 // [NewRing].
 type State struct {
 	saved   *budget.State
@@ -57,10 +57,9 @@ func (p *pool) states(bytes []byte) []byte {
 
 // Begin begins the state of a load: later allocations in s belong to it. It returns the state and
 // its root, a zeroed T. The root leads to the other values by arena.Ptr and arena.Slice, whose
-// offsets count from r.Base; [Values] names those that only Go code keeps. Begin panics if s isn't
-// the scope of the load's function, if the load has a state already, or if a state region can't
-// hold a T; the error then names every bad field. If s has no room, Begin unwinds with the error of
-// a full scope.
+// offsets count from r.Base; [Values] names values to which only Go code refers. Begin panics if s
+// isn't the scope of the load's function, if the load has a state already, or if a state region
+// can't hold a T; the error then names every bad field. A full s unwinds.
 func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
 	saved, err := budget.StateOf(r, s)
 	if err != nil {
@@ -88,7 +87,7 @@ func (st *State) Rebuild(fn func() error) error {
 
 // Authenticated promises that snapshots from outside, passed to [Ring.Apply] or [Ring.Read], are
 // authentic. Without it, both refuse a snapshot of a state with a C library's allocator (an
-// arena.Shared, or one that C made), because a library's data can't be checked. The program
+// arena.Shared, or a heap that C made), because a library's data can't be checked. The program
 // promises two facts about each snapshot:
 //
 //   - The program checked a signature or a MAC, so no one has changed the snapshot.
@@ -163,8 +162,8 @@ func (st *State) findPools(types map[*arena_c.Pool]reflect.Type) {
 	slices.SortFunc(st.pools, func(a, b pool) int { return int(int64(a.first - b.first)) })
 }
 
-// plain notes the owned values of the state. In a state region it notes the chain's nodes instead,
-// and returns an error for an object with a finalizer or a forbidden type.
+// plain records the owned values of the state. In a state region it records the chain's nodes
+// instead, and returns an error for an object with a finalizer or a forbidden type.
 func (st *State) plain() error {
 	if !st.saved.IsState() {
 		st.findOwned()

@@ -9,7 +9,7 @@ import (
 )
 
 // still checks, in checked builds, that memory before the state isn't written, by a checksum for
-// each line. No snapshot has that memory.
+// each cache line. That memory is in no snapshot.
 type still struct{ lines []uint32 }
 
 func (l *still) begin(st *State) {

@@ -14,8 +14,8 @@ import (
 // View shows a function of [State.Verify] a snapshot from outside, before the ring holds it. [At]
 // and [SliceAt] return the snapshot's copy of a value of the state; [Get], [GetSlice] and
 // [GetString] return the values of its links; [All], [AllHandles] and [GetHandle] return the chunks
-// of its pools. The function may only read these values: a checked build panics if it wrote one.
-// After the function returns, the View is invalid, and all these calls panic.
+// of its pools. The function may only read these values: a checked build panics if it wrote to one.
+// After the function has returned, the View is invalid, and all these calls panic.
 type View struct{ of *viewed }
 
 // viewed is the snapshot of a View. Its part is nil while no function of Verify runs.
@@ -28,11 +28,12 @@ type viewed struct {
 // it after all other checks, and before the ring holds the snapshot. fn checks numbers by which the
 // game indexes, compares or counts, because a number may have any value. If fn returns an error,
 // Apply or Read returns it with the names of the region and the snapshot, and nothing has changed.
-// Functions run in the order of registration, up to the first error. Snapshots of [Ring.Take] are
-// never verified. Verification makes no Go allocation apart from fn's.
+// Functions run in the order of registration, up to the first error. They don't run for snapshots
+// of [Ring.Take]. Verification makes no Go allocation apart from those of fn.
 func (st *State) Verify(fn func(View) error) { st.verify = append(st.verify, fn) }
 
-// admit returns an error if a flat image, a snapshot from outside, can't be one of this program.
+// admit returns an error if a flat image, a snapshot from outside, can't be a state of this
+// program.
 func (r *Ring) admit(flat []byte, number uint64) error {
 	for i := range r.parts {
 		if err := r.parts[i].check(flat); err != nil {
@@ -47,8 +48,8 @@ func (r *Ring) admit(flat []byte, number uint64) error {
 	return nil
 }
 
-// verified calls the functions of Verify. In checked builds a checksum finds one that writes, and
-// verified panics.
+// verified calls the functions of Verify. In checked builds it panics if a checksum shows that a
+// function wrote to the snapshot.
 func (p *part) verified(image []byte) error {
 	if len(p.verify) == 0 {
 		return nil
@@ -136,7 +137,7 @@ func At[T any](v View, p *T) *T {
 	return (*T)(v.its().at(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "At"))
 }
 
-// SliceAt is [At] for a slice into the state. It returns nil for an empty one.
+// SliceAt is [At] for a slice into the state. It returns nil for an empty slice.
 func SliceAt[T any](v View, list []T) []T {
 	viewed := v.its()
 	if len(list) == 0 {
@@ -151,7 +152,7 @@ func SliceAt[T any](v View, list []T) []T {
 func (v View) Snapshot(state []byte) []byte { return SliceAt(v, state) }
 
 // Get returns the value that a link of the snapshot leads to, in the snapshot or among the values
-// that [Readable] named, and nil for any other link. It costs as much as [At].
+// that [Readable] named. It returns nil for any other link. It costs as much as [At].
 func Get[T any](v View, p arena.Ptr[T]) *T {
 	var one T
 	stored := *(*uint64)(unsafe.Pointer(&p))

@@ -63,6 +63,6 @@
 //
 // Push of a List and PushBack of a Deque are inlined: two or three comparisons and a copy. Get and
 // Set of the maps cost a hash and a few ns. Three operations allocate on the Go heap: making a
-// container in a state, making the first Map of a key type, and the first full error of a
-// StringMap.
+// container in a state, making the first Map of a key type, and the first error of each kind of
+// StringMap.Set.
 package container

@@ -1,5 +1,5 @@
 // Package s2 compresses the deltas of package budget/save with S2, a fast relative of Snappy. A
-// delta of small changes has many zeros, and gets much smaller.
+// delta of small changes contains many zeros, and gets much smaller.
 //
 //	packed = s2.Compress(packed[:0], delta) // to send
 //	delta, err = s2.Decompress(delta[:0], packed, 2*ring.Size()+64)
@@ -18,7 +18,7 @@ import (
 
 // Compress appends the compressed delta to dst, which must not overlap delta, and returns the
 // result. It panics for a delta of about 4 GiB or more, on 32-bit systems 2 GiB. It compresses a
-// few bytes a ns, and makes no Go allocation if dst has room for 7/6 of the delta and 32 bytes.
+// few bytes a ns, and makes no Go allocation if dst has capacity for 7/6 of the delta and 32 bytes.
 func Compress(dst, delta []byte) []byte {
 	start := len(dst)
 	if most := s2.MaxEncodedLen(len(delta)); most > 0 {
@@ -28,10 +28,10 @@ func Compress(dst, delta []byte) []byte {
 }
 
 // Decompress appends the decompressed delta to dst. It returns an error, and dst unchanged, if
-// packed is damaged or has more than most bytes when decompressed: so a few hostile bytes can't
+// packed is damaged or has more than most bytes when decompressed, so a few hostile bytes can't
 // take much memory. A delta has less than 2*ring.Size()+64 bytes. [save.Ring.Apply] finds damage
 // that Decompress doesn't. Decompress produces a few bytes a ns, and makes no Go allocation if dst
-// has room.
+// has enough capacity.
 //
 // [save.Ring.Apply]: https://pkg.go.dev/github.com/upfront-mem/upfront/budget/save#Ring.Apply
 func Decompress(dst, packed []byte, most int) ([]byte, error) {
