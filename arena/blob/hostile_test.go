@@ -13,8 +13,8 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// A struct that embeds a Link has its methods, but is no Link: the fields next to the Link are
-// checked, too.
+// A struct that embeds a Link inherits its methods, but isn't a Link: the fields next to the Link
+// are also checked.
 func TestEmbeddedLink(t *testing.T) {
 	type node struct {
 		blob.Link[Vec]

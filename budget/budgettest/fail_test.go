@@ -120,7 +120,7 @@ func onScratch(b *budget.Budget) error {
 
 func newPond(s scope.Scope) { ponds.New(s) }
 
-// swallowing returns another error for a full.
+// swallowing returns another error for a full error.
 func swallowing(b *budget.Budget) error {
 	if onScratch(b) != nil {
 		return errors.New("swallowed")
@@ -136,7 +136,7 @@ func panicking(b *budget.Budget) error {
 	return nil
 }
 
-// TestFailEachSees: each of these handles a full wrongly, and FailEach reports it.
+// TestFailEachSees: each of these handles a full error wrongly, and FailEach reports it.
 func TestFailEachSees(t *testing.T) {
 	for want, fn := range map[string]func(b *budget.Budget) error{
 		"with scratch.size = 1: swallowed":   swallowing,

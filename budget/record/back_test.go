@@ -11,7 +11,7 @@ import (
 )
 
 // TestBackIntoANode: a release build records a constructor's allocations and releases as one sum.
-// So a step back may end anywhere in the node of temporaries, and then ends the temporaries, too.
+// So a step back may end anywhere in the node of temporaries, and then also ends the temporaries.
 func TestBackIntoANode(t *testing.T) {
 	for size := uint64(1); size <= 60; size++ {
 		arenas, err := budget.Dry(tiny())

@@ -102,7 +102,7 @@ func TestKnobs(t *testing.T) {
 	}
 }
 
-// named requires a replay to fail with a full that names a key, and with the mark.
+// named requires a replay to fail with a full error that names a key, and with the mark.
 func named(t testing.TB, plan budget.Plan, trace []byte, key string, need uint64) *record.Error {
 	t.Helper()
 	e := failed(t, plan, bytes.NewReader(trace))

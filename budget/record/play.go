@@ -22,7 +22,7 @@ type Played struct {
 	Whole  bool   `json:"whole"`          // the recording ends with its Close
 }
 
-// Error is the error of a replay in which an allocation didn't fit, or the plan lacked its arena.
+// Error is the error of a replay in which an allocation didn't fit, or its arena isn't in the plan.
 type Error struct {
 	Played
 	Scopes []string // the open scopes of the arena, the outermost first
@@ -123,14 +123,14 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 // its end. The MostOpen counts are the program's. Each Peak also is, to the byte, if the plan's
 // sizes are the program's. Replay returns one of these errors:
 //
-//   - an [*Error], if an allocation didn't fit or the plan lacks an arena that the program used
+//   - an [*Error], if an allocation didn't fit or an arena that the program used isn't in the plan
 //   - an error that wraps ErrMalformed, if the recording is damaged or r fails
 //   - the plan's error, if the plan is invalid
 //
 // The plan must contain the program's regions by name, and at least the slots, buffers, workers and
 // scratch arenas that the program used. Replay allocates only tables, so the plan may be one for a
 // larger machine. A hostile file can take time but little memory: in addition to the plan, at most
-// the file's size or 260 MiB, whichever is less.
+// the file's size, and never more than 260 MiB.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	arenas, err := budget.Dry(plan)
 	if err != nil {

@@ -72,7 +72,7 @@ func (a *admission) look(t reflect.Type) {
 			a.look(to)
 		case p.Kind == reflect.Uintptr:
 			a.fault("%s (%v) is an address, or has another size on other machines; use %s", p.Path, p.Type, noAddress)
-		case p.IsPointer(): // CheckPlain refuses it, too
+		case p.IsPointer(): // CheckPlain also refuses it
 			a.fault("%s (%v) is an address; use %s", p.Path, p.Type, noAddress)
 		default:
 			return true

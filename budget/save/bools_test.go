@@ -141,7 +141,7 @@ func refusesBool(t *testing.T, r *save.Ring, at *bool, says string) {
 	}
 }
 
-// TestBoolsAlone: bools are checked in a state without links, too.
+// TestBoolsAlone: bools are also checked in a state without links.
 func TestBoolsAlone(t *testing.T) {
 	b := open(t, twoRegions())
 	var ring *save.Ring

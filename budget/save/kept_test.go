@@ -515,7 +515,7 @@ func count[K, V any](all func(func(K, V) bool)) (n int) {
 	return n
 }
 
-// TestKeysThatCollide: an image with very many keys of one hash doesn't take for ever.
+// TestKeysThatCollide: an image with very many keys of one hash doesn't take forever.
 func TestKeysThatCollide(t *testing.T) {
 	const n = 1 << 13
 	plan := pondPlan()

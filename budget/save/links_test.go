@@ -269,7 +269,7 @@ func (l *linked) plays(t testing.TB, number uint64) {
 	image := save.Image(l.ring, number)
 	require.NoError(t, l.ring.Restore(t.Context(), number))
 	base := l.region.Base()
-	for range 3 { // through the new links, too
+	for range 3 { // also through the new links
 		lamps := l.hall.Lamps.Get(base)
 		for i := range lamps {
 			lamps[i] = lamp{-1, -1}

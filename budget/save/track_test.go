@@ -90,7 +90,7 @@ func TestTracked(t *testing.T) {
 	}
 }
 
-// TestTrackedChunksThatAreCleared: Hash clears free chunks in the snapshot alone. A later snapshot,
+// TestTrackedChunksThatAreCleared: Hash clears free chunks only in the snapshot. A later snapshot,
 // in which the chunks live again without a write, has their bytes.
 func TestTrackedChunksThatAreCleared(t *testing.T) {
 	b := open(t, trackedPlan(budget.MiB))

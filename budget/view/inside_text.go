@@ -40,7 +40,7 @@ func InsideText(w io.Writer, in budget.Inside) error {
 	return err
 }
 
-// insideRow writes a line of the list. Without source lines the contents have their space too.
+// insideRow writes a line of the list. Without source lines the contents also take their space.
 func insideRow(b *bytes.Buffer, known bool, size, what, scope, made string) {
 	text := fmt.Sprintf("%15s  %s %s", size, padded(what, 31+14), padded(scope, 17))
 	if known {

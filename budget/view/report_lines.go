@@ -66,7 +66,7 @@ const (
 	partLine                  // a part of the plan
 	nameLine                  // a label or a scope
 	chunkLine                 // its pools
-	sumLine                   // figures alone
+	sumLine                   // only amounts
 	noteLine                  // a text; about a part if it has a class
 	badLine                   // an error
 )
@@ -80,7 +80,7 @@ type reportLine struct {
 	stack  []stacked            // of a part: the holders of its bytes now
 	arenas []budget.ArenaReport // of a part
 	cells  cells
-	alone  bool   // all is in one arena, so the bar also shows the most used
+	alone  bool   // all is in one arena, so the bar also shows the peak
 	detail string // to the byte
 }
 

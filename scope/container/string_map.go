@@ -216,7 +216,7 @@ func (m *StringMap[V]) each(yield func(string, *V) bool) {
 			}
 			continue
 		}
-		// m.key: i is in range, so its slot is, too
+		// m.key: i is in range, so its slot also is
 		key := (*byte)(unsafe.Add(bytes, uint64(i)*most))
 		if !yield(unsafe.String(key, min(sizes[i], most)), &values[i]) {
 			return

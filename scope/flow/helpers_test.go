@@ -17,7 +17,7 @@ import (
 type book struct {
 	lines []string
 	asked int32
-	inner func() // an action calls it, too
+	inner func() // an action also calls it
 }
 
 type note struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// TestHosts: a bad declaration panics, and an error names the action or event that a host lacks.
+// TestHosts: a bad declaration panics, and an error names an action or event that isn't declared.
 func TestHosts(t *testing.T) {
 	s := openScope(t)
 	data := compile(t, good())

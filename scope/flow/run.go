@@ -258,7 +258,7 @@ func (r *Runner) wrong(e *signal, g *Graph) {
 	panic(bug("an event of another host"))
 }
 
-// alone panics if another runner is in the graph, because Free checks for one only.
+// alone panics if another runner is in the graph, because Free checks only for one.
 func (g *Graph) alone() {
 	if g.running != 0 {
 		panic(bug("another runner is in graph %q: an action may not use it", g.Name()))

@@ -83,7 +83,7 @@ func (v *verifier) all() error {
 
 // apart reports whether lists and names have bytes of their own, as the compiler writes them. If
 // parts could overlap, a small blob could have millions of large ones, and checking or copying them
-// would take for ever.
+// would take forever.
 func (v *verifier) apart() bool {
 	ok := v.takes(len(v.Name.Get(v.blob)), 1)
 	for _, name := range v.Names.Get(v.blob) {

@@ -11,7 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// World is the state on which a level's graphs act: here its script alone.
+// World is the state on which a level's graphs act: here only its script.
 type World struct{ Script *lua.State }
 
 // Open has the parameters of the action "door.open".

@@ -51,7 +51,7 @@ var works = []struct {
 }
 
 // TestFigures runs the same scripts in a heap of a budget and with Lua's own allocator. No block is
-// live at the end, even after a full.
+// live at the end, even after a full error.
 func TestFigures(t *testing.T) {
 	s := openScope(t, 17*budget.MiB)
 	before := s.Free()

@@ -33,8 +33,8 @@ const work = `
 	for _, frog in pairs(kept) do sum = sum + frog.jump() end
 	answer = sum`
 
-// TestFullGoesOn: a script that grows for ever gets Lua's own error for a full heap, with the
-// state's name and the knob, any number of times. Older values survive.
+// TestFullGoesOn: a script that grows forever gets Lua's own error for a full heap, with the
+// state's name and the key, any number of times. Older values survive.
 func TestFullGoesOn(t *testing.T) {
 	l := newState(t, 0)
 	require.NoError(t, l.Run("work", work))

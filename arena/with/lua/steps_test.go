@@ -11,13 +11,13 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// closes runs for ever, and again when its variable is closed.
+// closes runs forever, and again when its variable is closed.
 const closes = `
 	x = setmetatable({}, {__close = function() while true do end end})
 	function f() local x <close> = x while true do end end
 `
 
-// TestSteps: a script that runs for ever ends, in spite of all tricks.
+// TestSteps: a script that runs forever ends, in spite of all tricks.
 func TestSteps(t *testing.T) {
 	l := newState(t, 100_000)
 	for name, script := range map[string]string{

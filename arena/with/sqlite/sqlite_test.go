@@ -258,7 +258,7 @@ func TestTooSmall(t *testing.T) {
 	play(t, r, 512*budget.KiB, 0, func(s scope.Scope, m *sqlite.Memory) { isSound(t, open(t, s, ":memory:")) })
 }
 
-// TestEachRequestRefused: a load ends with a full at any request.
+// TestEachRequestRefused: a load ends with a full error at any request.
 func TestEachRequestRefused(t *testing.T) {
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}}
 	budgettest.FailEach(t, plan, func(b *budget.Budget) error {
@@ -273,7 +273,7 @@ func TestEachRequestRefused(t *testing.T) {
 	})
 }
 
-// TestLoadThatFails: a full after databases were opened closes them, and all memory comes back.
+// TestLoadThatFails: a full error after databases were opened closes them, and frees all memory.
 func TestLoadThatFails(t *testing.T) {
 	r := pond(t, 4*budget.MiB)
 	for range 3 {

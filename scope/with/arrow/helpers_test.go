@@ -20,7 +20,7 @@ func open(t testing.TB, workers int, size uint64) *budget.Budget {
 	return budgettest.Open(t, budget.Plan{Name: "pond", Scratch: budget.ScratchPlan{Workers: workers, Size: size}})
 }
 
-// left runs fn in a scope that has so many bytes left.
+// left runs fn in a scope with this number of free bytes.
 func left(p scope.Scratch, bytes uint64, fn func(s scope.Scope) error) error {
 	return p.Do("left", func(s scope.Scope) error {
 		s.BytesUnzeroed(int(s.Free()-bytes), 1)

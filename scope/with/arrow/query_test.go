@@ -119,8 +119,8 @@ func TestFullIsTheScopes(t *testing.T) {
 	assert.Error(t, query(open(t, 1, full.Need-64)))
 }
 
-// TestFirstFullEnds: requests after a full are refused too, however the query handled the first
-// full. Query returns the full, followed by the query's own error.
+// TestFirstFullEnds: requests after a full error are also refused, however the query handled the
+// first full. Query returns the full, followed by the query's own error.
 func TestFirstFullEnds(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	errOwn := errors.New("its own")
@@ -158,7 +158,7 @@ func TestFirstFullEnds(t *testing.T) {
 	}
 }
 
-// TestImpossibleSizes: a size that no memory has, or that overflowed, is a full.
+// TestImpossibleSizes: a size that no memory has, or that overflowed, is a full error.
 func TestImpossibleSizes(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for _, size := range []int{1 << 20, math.MaxInt / 2, math.MaxInt, math.MaxInt - 63, -1, -64, math.MinInt} {
@@ -172,7 +172,7 @@ func TestImpossibleSizes(t *testing.T) {
 	}
 }
 
-// TestOwnPanics: a panic or Goexit of a query without a full goes on, and all memory comes back.
+// TestOwnPanics: a panic or Goexit of a query that isn't full goes on, and all memory is released.
 func TestOwnPanics(t *testing.T) {
 	p := open(t, 1, 64*budget.KiB).Scratch(0, 0)
 	for name, place := range places {

@@ -37,7 +37,7 @@ type instance struct {
 	given  bool // the memory was freed
 }
 
-// refusal passes a full through wazero, whose allocators can't report one.
+// refusal passes a full error through wazero, whose allocators can't return errors.
 type refusal struct{ error }
 
 // instantiate makes the instance in wazero. If that fails in any way, the memory is free again.

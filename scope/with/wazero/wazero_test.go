@@ -981,7 +981,7 @@ func TestRefused(t *testing.T) {
 	}))
 }
 
-// TestEachRequestRefused: at each request the error is a full, and nothing stays taken.
+// TestEachRequestRefused: at each request the error is a full error, and no memory stays in use.
 func TestEachRequestRefused(t *testing.T) {
 	table := newTable(t, engines["compiler"])
 	compiled := table.compile(guest{min: 1})
