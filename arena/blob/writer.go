@@ -123,7 +123,7 @@ func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
 	return data, nil
 }
 
-// fits reports whether the block has room for all nodes so far and `more` bytes.
+// fits reports whether all nodes so far and `more` bytes fit in the block.
 func (w *Writer[T]) fits(more uint64) bool {
 	return w.at+more <= uint64(len(w.block))
 }

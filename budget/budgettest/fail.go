@@ -174,8 +174,8 @@ func tryOnce(plan budget.Plan, fn func(b *budget.Budget) error) (full *scope.Ful
 	return full, err
 }
 
-// panicked returns the place of a panic. It must run while the panic's frames are still on the
-// stack.
+// panicked returns the function and line of a panic. It must run while the panic's frames are still
+// on the stack.
 func panicked() string {
 	var calls [64]uintptr
 	frames := runtime.CallersFrames(calls[:runtime.Callers(0, calls[:])])

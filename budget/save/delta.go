@@ -22,7 +22,7 @@ const (
 	deltaMagic   = 0x31_61_74_6c_65_64_70_75 // "updelta1"; the digit is the version
 	deltaVersion = 0xff << 56
 	deltaHeader  = 8 * 8
-	deltaSummed  = 7 * 8 // their CRC32C is the lower half of the last word
+	deltaSummed  = 7 * 8 // their CRC32C is the lower 32 bits of the last word
 
 	// deltaOf is the lowest bit of the subjects' 32-bit checksum in the last word. The checksum is
 	// 0 if there are no subjects.

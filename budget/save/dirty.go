@@ -53,7 +53,7 @@ func (d dirty) next(at int) (from, to int) {
 	return from, to
 }
 
-// tracking is the page scan of a part in a tracked region.
+// tracking is the page scan of a state in a tracked region.
 type tracking struct {
 	tracker *platform.Tracker // nil if pages are compared instead
 	edge    uint64            // bytes from the first page to the mark

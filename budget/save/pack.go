@@ -13,8 +13,8 @@ import (
 )
 
 // A snapshot has two forms. In a flat image each byte of the states has a fixed position: for each
-// part the words of its pools, then its bytes, padded to a line. A slot's image is packed: first
-// the pieces of the flat image outside of packed heaps, at fixed positions, and then for each
+// part the words of its pools, then its bytes, padded to a cache line. A slot's image is packed:
+// first the pieces of the flat image outside of packed heaps, at fixed positions, and then for each
 // packed heap two words, its size here and its offset in the flat image, and its runs
 // (arena_c/heap.h). Without packed heaps both forms are the same bytes.
 //

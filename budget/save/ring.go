@@ -23,7 +23,7 @@ type Ring struct {
 	gen       uint64 // the record's when the ring was made; another one after the scope's end
 	parts     []part
 	slots     []slot
-	count     int     // the most snapshots that it holds
+	count     int     // maximum number of snapshots
 	pieces    []piece // of a flat image
 	fixed     int     // bytes of an image outside of packed heaps
 	flatSize  int     // of a flat image
@@ -128,7 +128,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	for i := range images {
 		r.slots = append(r.slots, slot{index: i, image: next(size), finalizers: make([]uint64, len(states)),
 			living: make([]int, len(states))})
-		clear(r.slots[i].image[:r.fixed]) // also the bytes up to a line
+		clear(r.slots[i].image[:r.fixed]) // also the bytes up to a cache line
 	}
 	r.flat = next(flat)
 	header, gen := s.C()
@@ -339,7 +339,7 @@ func (r *Ring) empty(number uint64) *slot {
 	panic("unreachable")
 }
 
-// hold makes the image in an empty slot a snapshot, in place of an old one.
+// hold makes the image in an empty slot a snapshot, which may replace an old one.
 func (r *Ring) hold(to *slot, number uint64, used int) {
 	if old := r.old(number); old != nil {
 		old.held = false

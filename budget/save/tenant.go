@@ -8,7 +8,7 @@ type tenant struct {
 	name     string // "arena.Heap", "container.List of game.Frog"
 	kept     bool   // Go code keeps its geometry, so a layout has it
 	// check returns an error for bytes that no play could have left. image is a copy with the same
-	// alignment to a line; offsets in the error count from its start.
+	// alignment to a cache line; offsets in the error count from its start.
 	check  func(image []byte) error
 	values []values // of Go types, in its bytes
 	// live reports whether [from, to) is in one live block of a checked image. If live is nil, no

@@ -9,8 +9,8 @@
 //
 // ReportText, TimelineText and InsideText write the same contents as text of 80 columns, and
 // [budget.Plan.String] returns a plan as text. ReportHTML writes tables for a page, such as that of
-// package live. [budget.Report.String] is for a log: slots share a line only if their numbers are
-// equal, while ReportText sums up all slots of a region.
+// package live. [budget.Report.String] is for a log: slots share a line only if their metrics are
+// equal, while ReportText has one line for all slots of a region.
 //
 // A picture of two plans can be read without its colours: each kind of change of a part (added,
 // gone, grown, shrunk, moved) has a sign and a stroke.

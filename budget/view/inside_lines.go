@@ -29,7 +29,7 @@ type insideLines struct {
 	of    []int // the line of each object, or -1 for the rest
 }
 
-// linesMost is the most lines of a list. If all fit, they are in the arena's order.
+// linesMost is the maximum number of lines of a list. If all fit, they are in the arena's order.
 const linesMost = 24
 
 func listInside(in *budget.Inside) insideLines {

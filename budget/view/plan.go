@@ -195,5 +195,5 @@ func (m memoryMap) arrows(p *picture) {
 	p.text("small", margin, y+180, "bottom to top: rewinding a region also rewinds all regions right of it")
 }
 
-// round rounds a size up to the next edge.
+// round rounds a size up to a multiple of edge.
 func round(size uint64) uint64 { return (size + edge - 1) / edge * edge }

@@ -54,7 +54,7 @@ type reportDrawing struct {
 	lines []reportLine
 	left  px // of the bars
 	right px
-	ends  [len(cellNames)]px // of the columns of figures
+	ends  [len(cellNames)]px // of the columns of amounts
 	first int                // the first column shown
 	y     px                 // of the last line
 }

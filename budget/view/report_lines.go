@@ -84,7 +84,7 @@ type reportLine struct {
 	detail string // to the byte
 }
 
-// stacked is one holder's bytes in a part.
+// stacked is the bytes that one holder uses in a part.
 type stacked struct {
 	class string
 	size  uint64

@@ -86,7 +86,7 @@ func (t *table) row(name, bar string, cells cells) {
 	fmt.Fprintln(&t.out, strings.TrimRight(line, " "))
 }
 
-// bars returns the width that name and figures leave for a bar.
+// bars returns the width that name and amounts leave for a bar.
 func (t *table) bars() int {
 	wide := textWidth - 2 - t.name
 	for _, column := range t.columns[t.first:] {

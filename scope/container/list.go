@@ -25,7 +25,7 @@ type List[T any] struct {
 // listed is the contents of a list's bytes.
 type listed[T any] struct {
 	used  *uint64 // number of values
-	items []T     // room for n values, the first used of them live
+	items []T     // n values, the first used of them live
 }
 
 func layList[T any](bytes []byte, n int) listed[T] {

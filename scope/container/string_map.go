@@ -227,7 +227,7 @@ func (m *StringMap[V]) each(yield func(string, *V) bool) {
 // text returns a view of bytes, for a call that doesn't keep it.
 func text(bytes []byte) string { return unsafe.String(unsafe.SliceData(bytes), len(bytes)) }
 
-// slot returns the room for an entry's key; key returns the key.
+// slot returns the bytes for an entry's key; key returns the key.
 func (m *StringMap[V]) slot(entry int) []byte { return m.bytes[entry*m.most:][:m.most] }
 
 func (m *StringMap[V]) key(entry int) string {

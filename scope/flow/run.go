@@ -38,7 +38,7 @@ type Runner struct {
 	unit      place          // the instance that sent, while the level's graph runs its event
 
 	by   uint64   // in checked builds the goroutine that called Begin
-	text [32]byte // room for its name
+	text [32]byte // for its name
 }
 
 type place struct {

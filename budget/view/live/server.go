@@ -26,7 +26,7 @@ type ServerOptions struct {
 	Public      bool // accept addresses that other machines can reach
 	Connections int  // at once; 0 is 128. Further connections are closed without an answer
 
-	// PerAddress is the most connections of one IP address, or of the addresses of an IPv6 /64
+	// PerAddress is the maximum of connections of an IP address, or of the addresses of an IPv6 /64
 	// together. 0 is a quarter of Connections, so that one address can't take them all. Further
 	// connections get status 503 and both numbers. Behind a proxy all viewers have the proxy's
 	// address.

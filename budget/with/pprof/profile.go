@@ -28,11 +28,11 @@ const (
 )
 
 var (
-	types, ofArena       = columns() // an arena's figures are the columns from figures on
+	types, ofArena       = columns() // an arena's metrics are the columns from figures on
 	planned, peak, inuse = column("planned_space"), column("peak_space"), column("inuse_space")
 )
 
-// columns returns all sample types, and the figures of an arena among them: sums of bytes, and the
+// columns returns all sample types, and the metrics of an arena among them: sums of bytes, and the
 // peak.
 func columns() (types []*profile.ValueType, ofArena []budget.Figure) {
 	types = []*profile.ValueType{
@@ -195,7 +195,7 @@ func (b *builder) function(of frame) *profile.Function {
 	return f
 }
 
-// done returns the profile, without empty columns of objects and of minor figures.
+// done returns the profile, without empty columns of objects and of minor metrics.
 func (b *builder) done() (*profile.Profile, error) {
 	var kept []int
 	for i, sum := range b.sums {

@@ -47,7 +47,7 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	})
 }
 
-// give receives a figure of a family.
+// give receives a value of a metric.
 type give func(name string, value float64, labels ...string)
 
 func (c collector) collect(r budget.Report, give give) {

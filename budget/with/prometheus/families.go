@@ -56,7 +56,8 @@ func figures() (list []family) {
 	return list
 }
 
-// metricOf returns the metric of a figure: region_arena_peak_bytes, region_fulls_total.
+// metricOf returns the metric's name for a budget.Figure: region_arena_peak_bytes,
+// region_fulls_total.
 func metricOf(f budget.Figure) string {
 	name := "region_" + f.Name
 	if f.Unit == budget.Bytes {
@@ -70,5 +71,5 @@ func metricOf(f budget.Figure) string {
 
 func grows(f budget.Figure) bool { return f.Kind == budget.Total || f.Kind == budget.Fault }
 
-// onlyCounted reports whether only checked builds count a figure.
+// onlyCounted reports whether only checked builds count a budget.Figure.
 func onlyCounted(f budget.Figure) bool { return f.Name == "objects" || f.Name == "padding" }

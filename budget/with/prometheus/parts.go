@@ -71,7 +71,7 @@ func bounded(names []budget.PartUsage, most int) (list []budget.PartUsage) {
 	return list
 }
 
-// together returns the sum of two names' bytes, and the larger figures of one arena.
+// together returns the sum of two names' bytes, and the larger values of one arena.
 func together(a, b budget.PartUsage, name string) budget.PartUsage {
 	sum := scope.Usage{Name: name, Bytes: a.Bytes + b.Bytes, Peak: max(a.Peak, b.Peak)}
 	return budget.PartUsage{Usage: sum, ArenaBytes: max(a.ArenaBytes, b.ArenaBytes)}

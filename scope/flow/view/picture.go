@@ -80,7 +80,7 @@ func (p *picture) wire(from, to *box, m mark, label string, variable bool) {
 // noteBadge is the width of the badge before a label.
 const noteBadge = 17
 
-// textMax is the most characters of a line.
+// textMax is the maximum number of characters of a line.
 const textMax = 36
 
 // oneLine returns the part of a user's text that fits in a line.
