@@ -189,8 +189,8 @@ func appendCount(dst []byte, n int) []byte {
 // Apply makes a snapshot from a base, which the ring holds, and a delta of another program's ring.
 // It returns the new snapshot's number. It checks every byte of the delta, and works in spare
 // memory. Apply fails and changes nothing if the delta is damaged, or of another state or version;
-// if the ring doesn't hold its base, or another base; or if the result is a state that play
-// couldn't leave. For a damaged delta the error names the wrong byte.
+// if the ring doesn't hold its base, or holds another snapshot with the base's number; or if the
+// result is a state that play couldn't leave. For a damaged delta the error names the wrong byte.
 //
 // Play that continues from the new snapshot can harm only the game's own data. The control words of
 // pools, scopes and arenas are as play leaves them. In all values that the root, pools, containers

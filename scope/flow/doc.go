@@ -1,6 +1,6 @@
 // Package flow runs level scripts: graphs of events, actions and variables, which are data. A graph
 // is compiled to one blob without pointers. All data that changes while a graph runs is in a second
-// block, of each instance.
+// block for each instance.
 //
 //	var (
 //		host = flow.NewHost[World]()

@@ -33,7 +33,7 @@
 // buffers move when they grow, and their old bytes stay in use; Reserve of a builder avoids that.
 // In a heap each buffer takes 16 bytes more, and a buffer that shrinks frees bytes. A lock around
 // each request lets all goroutines of a query allocate. Until the query ends, nothing else may use
-// the arena.
+// the arena, unless InHeap got its arena.Shared.
 //
 // # Full
 //
