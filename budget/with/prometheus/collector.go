@@ -58,6 +58,6 @@ func (c collector) collect(r budget.Report, give give) {
 	give("go_heap_limit_bytes", float64(r.GoHeap.Limit))
 	give("go_heap_used_bytes", float64(r.GoHeap.Used))
 	for _, p := range r.Parts() {
-		givePart(p, r.Plan.Limits, give)
+		givePart(p, limitsOf(r.Plan, p), give)
 	}
 }

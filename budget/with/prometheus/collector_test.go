@@ -25,7 +25,7 @@ import (
 func plan(name string) budget.Plan {
 	return budget.Plan{
 		Name: name,
-		Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB, Limits: budget.Limits{Pools: 7}},
 			{Name: "match", Size: 70 * budget.KiB, Slots: 20}},
 		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: 2, Size: 64 * budget.KiB},
@@ -141,6 +141,8 @@ func TestScrape(t *testing.T) {
 	assert.EqualValues(t, 3, values(got["upfront_region_open_labels"])["level"])
 	assert.EqualValues(t, 5, values(got["upfront_region_open_limit"])["labels / match"])
 	assert.EqualValues(t, 64, values(got["upfront_region_open_limit"])["scopes / match"])
+	assert.EqualValues(t, 64, values(got["upfront_region_open_limit"])["pools / match"])
+	assert.EqualValues(t, 7, values(got["upfront_region_open_limit"])["pools / level"], "its own")
 	assert.Equal(t, used, values(got["upfront_region_allocated_bytes_total"])["match"])
 	for _, name := range []string{"upfront_region_objects", "upfront_region_padding_bytes"} {
 		assert.Equal(t, level.Counted, got[name] != nil, "only where they are counted")

@@ -14,7 +14,7 @@
 //	upfront_region_arena_peak_bytes / upfront_region_arena_size_bytes > 0.9
 //
 // The labels ([scope.Label]) and scope names of a region with the highest peaks have a series each,
-// up to the plan's limits.labels of both kinds. The rest are summed as "others".
+// up to its limits.labels of both kinds. The rest are summed as "others".
 //
 // Peaks count from Open, and Reconfigure resets those of the regions that it moves. Values are as
 // last published ([budget.Budget.Published]).

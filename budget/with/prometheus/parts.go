@@ -43,6 +43,18 @@ func givePart(p budget.Part, limits budget.Limits, give give) {
 	}
 }
 
+// limitsOf returns the limits of a part: those of a region, and the plan's in place of zeros.
+func limitsOf(plan budget.Plan, p budget.Part) budget.Limits {
+	l := plan.Limits
+	for _, r := range plan.Regions {
+		if r.Name == p.Name && (p.Kind == "region" || p.Kind == "slot") {
+			return budget.Limits{Scopes: cmp.Or(r.Limits.Scopes, l.Scopes), Pools: cmp.Or(r.Limits.Pools, l.Pools),
+				Owned: cmp.Or(r.Limits.Owned, l.Owned), Labels: cmp.Or(r.Limits.Labels, l.Labels)}
+		}
+	}
+	return l
+}
+
 // bounded returns the names with the highest peaks, up to limits.labels, and one for the others:
 // each slot may have names of its own. A peak only grows, so a name rarely leaves the list.
 func bounded(names []budget.PartUsage, most int) (list []budget.PartUsage) {
