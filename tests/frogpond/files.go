@@ -13,7 +13,7 @@ import (
 )
 
 // inputs returns the inputs of -playdemo, or an empty list without it. If a flag needs the inputs
-// of each tick, the list has room for them.
+// of each tick, the list has capacity for them.
 func (o *options) inputs(l *game.Level) (in inputs, err error) {
 	in = inputs{players: o.bots}
 	if o.rollback != 0 || o.demo != "" || o.playDemo != "" {

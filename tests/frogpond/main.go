@@ -1,10 +1,11 @@
 // Command frogpond is a game server without graphics: players walk the levels of Doom-format WAD
-// files, and frogs appear around them, all within one fixed budget. It plays by itself, with seeded
-// players; as `frogpond serve` it serves players over UDP. README.md lists its other commands.
+// files, and frogs appear around them. The play uses one fixed budget. Frogpond plays by itself,
+// with seeded players; as `frogpond serve` it serves players over UDP. `frogpond help` lists all
+// commands.
 //
-// This file shows the life of the memory. The files next to it hold the flags and the output;
-// internal/game plays, and internal/doom reads maps. Command tests/copy makes a module of your own
-// from the whole program.
+// This file shows the life of the memory. The files next to it hold the flags, the other commands
+// and the output; internal/game plays, and internal/doom reads maps. Command tests/copy makes a
+// module of your own from the whole program.
 //
 // Package budget/save copies the state and restores it. -rollback 8 plays with late inputs,
 // -synctest plays each tick twice, and -plant shows how such a test names a mistake. -save and

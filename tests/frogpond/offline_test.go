@@ -113,8 +113,8 @@ func offlineOf(t *testing.T, code int, args ...string) (r Offline, stderr string
 	return r, errors.String()
 }
 
-// Records alone reproduce the states, from the start and from a save. A torn record ends a tick
-// early. A changed input or a flipped bit is detected.
+// Records are enough to reproduce the states, from the start and from a save. A torn record ends a
+// tick early. A changed input or a flipped bit is detected.
 func TestOffline(t *testing.T) {
 	rec := newRecorder(t)
 	a, b := rec.play(2, 8, 3, 16, 90)

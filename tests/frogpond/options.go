@@ -17,7 +17,7 @@ import (
 //go:embed plan.json
 var defaultPlan []byte
 
-// snapshots is the least number of snapshots that a level has room for.
+// snapshots is the least number of snapshots for which a level has space.
 const snapshots = 8
 
 // options holds the flags of frogpond without a command.

@@ -233,7 +233,7 @@ func newMeter(b *budget.Budget) *meter {
 // warm is called after the first tick, which may allocate.
 func (m *meter) warm() { runtime.ReadMemStats(&m.before) }
 
-// stop adds the measurements to the row. A figure that couldn't be measured stays null.
+// stop adds the measurements to the row. A metric that couldn't be measured stays null.
 func (m *meter) stop(row *LevelResult, ticks int) {
 	if ticks > 1 && build != "checked" { // in a checked build SealStrict itself allocates
 		runtime.ReadMemStats(&m.after)
@@ -245,7 +245,7 @@ func (m *meter) stop(row *LevelResult, ticks int) {
 	}
 }
 
-// sum returns figure plus more, as a new pointer; nil counts as 0.
+// sum returns figure plus more, as a new pointer; a nil figure counts as 0.
 func sum[T int | uint32 | uint64](figure *T, more T) *T {
 	if figure != nil {
 		more += *figure

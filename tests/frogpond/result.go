@@ -18,7 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Result is the output of -json. A figure that was not measured is nil, which is null in JSON.
+// Result is the output of -json. A metric that was not measured is nil, which is null in JSON.
 type Result struct {
 	Arch        string        `json:"arch"`
 	Go          string        `json:"go"`
@@ -78,8 +78,8 @@ type LevelResult struct {
 
 	Specials       *int    `json:"specials"`        // lines with a special
 	SpecialSectors *int    `json:"special_sectors"` // sectors with a special
-	Acted          *int    `json:"specials_acted"`  // lines of a known type; after a sweep: proven
-	Idle           *int    `json:"specials_idle"`   // proven lines that had no effect, rightly
+	Acted          *int    `json:"specials_acted"`  // of a known type; in a sweep: that passed
+	Idle           *int    `json:"specials_idle"`   // lines that passed without an effect
 	SectorsActed   *int    `json:"sectors_acted"`
 	FlowErrors     *uint32 `json:"flow_errors"` // events of its graph that didn't end well
 	// events with no effect: no sector has the line's tag
@@ -140,7 +140,7 @@ func (r *Result) sample(b *budget.Budget) (err error) {
 	return nil
 }
 
-// finish closes the budget, takes the last figures, and writes the files.
+// finish closes the budget, takes the last metrics, and writes the files.
 func (r *Result) finish(b *budget.Budget) {
 	if r.Report.Arenas == nil {
 		r.Report = b.Report()

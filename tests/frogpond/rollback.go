@@ -15,7 +15,7 @@ type inputs struct {
 }
 
 // next returns the players' inputs of a tick: the recorded ones, or else the bots' decisions,
-// recorded if the list has room.
+// recorded if the list has capacity.
 func (in *inputs) next(g *game.Game, tick int) []game.Input {
 	if tick < in.ticks() {
 		return in.at(tick)

@@ -42,7 +42,7 @@ func (r *Result) specials(row *LevelResult, level *game.Level) {
 }
 
 // sweep fires each special line of a map once, each on a fresh load. It counts the lines and
-// sectors whose effect is that of package sweep's table. It leaves the region level empty, also
+// sectors whose effect is that of package sweep's table. It leaves the region level empty, even
 // after an error.
 func (r *Result) sweep(ctx context.Context, row *LevelResult, s *game.Server, m doom.Map) (
 	err error) {

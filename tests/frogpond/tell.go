@@ -238,7 +238,7 @@ func pages(n int) string {
 	return fmt.Sprintf("%d pages of the budget were", n)
 }
 
-// show returns a figure, or a dash if it was not measured.
+// show returns a metric, or a dash if it was not measured.
 func show[T any](v *T) string {
 	if v == nil {
 		return "-"

@@ -56,7 +56,7 @@ func TestTellBase(t *testing.T) {
 		r.base())
 }
 
-// Leaks, Go allocations, page faults and gaps in a walk are reported too.
+// Leaks, Go allocations, page faults and gaps in a walk are also reported.
 func TestTellFaults(t *testing.T) {
 	r := newResult(&options{})
 	assert.Contains(t, r.during(), "0 allocations, and 0 pages of the budget were missing")

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// warmRuntime makes the Go runtime allocate now, not in the middle of play. A new thread takes
-// seven objects of the Go heap; it is started when all others are busy or wait in the kernel. A
-// processor's first timer takes one object. The runtime keeps both, so one warm-up is enough.
+// warmRuntime makes the Go runtime allocate now, not in the middle of play. A new thread
+// allocates on the Go heap; the runtime starts it when all others are busy or wait in the kernel. A
+// processor's first timer also allocates. The runtime reuses both, so one warm-up is enough.
 func warmRuntime() {
 	processors := runtime.GOMAXPROCS(0)
 	threads := processors + 4 // all processors run while some threads wait in the kernel

@@ -22,7 +22,7 @@ const limit = 10 * time.Minute
 type kind int
 
 const (
-	failed   kind = iota // it proves nothing: not compiled, no test, or a limit
+	failed   kind = iota // no result: not compiled, no test, or a limit
 	survived             // it passed
 	dead                 // a test failed
 )
@@ -111,7 +111,7 @@ func (r *runner) buildGo(k killer, dir, program string, files map[string]string)
 	if err != nil {
 		return nil, err
 	}
-	// go test links without symbols, too.
+	// go test also links without symbols.
 	args := []string{"test", "-vet=off", "-ldflags=-s -w", "-c", "-o", program, "-overlay", name}
 	args = append(args, k.flags...)
 	cmd := exec.Command("go", append(args, ".")...)
@@ -233,7 +233,7 @@ func (r *runner) test(k killer, program string) verdict {
 	if k.later != "" {
 		cmd.Env = append(cmd.Env, "GOTOOLCHAIN="+k.later)
 	}
-	if k.folder != "" { // programs that the test builds have the mutant, too
+	if k.folder != "" { // programs that the test builds also have the mutant
 		flags := os.Getenv("GOFLAGS") + " -overlay=" + overlayIn(filepath.Dir(program))
 		cmd.Env = append(cmd.Env, "GOFLAGS="+strings.TrimSpace(flags))
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// mutant is a fault that can be put back.
+// mutant is a fixed fault that can be restored.
 type mutant struct {
 	name, fault string
 	at          string // the file and line of its section
@@ -109,14 +109,14 @@ var (
 //
 // The keys are:
 //
-//   - fault: the commit that mended the fault, and a description. More such lines continue it.
+//   - fault: the commit that fixed the fault, and a description. More such lines continue it.
 //   - test: the folder of a package and its test functions. One of them has to fail.
 //   - c: in place of test, functions of tests/c.
 //   - flags: of go test, or of the C compiler. It is optional, as the following are.
 //   - step: UPFRONT_STEP of the killer, check or soak.
 //   - go: GOTOOLCHAIN of the killer, for a file that needs a later Go.
-//   - hangs: a duration after which a killer that still runs counts as failed. Without this key it
-//     proves nothing then.
+//   - hangs: a duration after which a killer that still runs counts as failed. Without this key, a
+//     killer that reaches its limit doesn't count.
 //
 // A mutant of several places has several pairs of old and new. Blank lines at the end of a text
 // are dropped, and so is the text before the first section.

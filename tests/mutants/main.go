@@ -1,20 +1,20 @@
-// Command mutants reverses mended faults, one at a time, and checks that a test fails of each.
+// Command mutants restores fixed faults, one at a time, and checks that each makes a test fail.
 // `go run ./tests/mutants` runs all mutants, in the root of the repository.
 //
 //	mutants [-run PATTERN] [-list] [-v]
 //	mutants -random N [-seed N] [-files PATTERN]
 //
-// With -random it prints faults that a seed chooses, as mutants whose tests are to be found.
+// With -random it prints faults that a seed chooses, as mutants without tests.
 //
 // A mutant is a section of a file in testdata: see parse. Its texts replace those of the tree by
 // `go test -overlay`, so the tree is never touched, and a mutant of moved code still applies. The
-// overlay also replaces C sources and headers, for the package in their own folder, and holds for
-// programs that a test builds. A mutant of the C core may name a test of tests/c instead; that test
-// is built from a copy of arena_c.
+// overlay also replaces C sources and headers, but only for the package in their folder. It applies
+// to programs that a test builds. A mutant of the C core may name a test of tests/c instead; that
+// test is built from a copy of arena_c.
 //
-// Each killer, a test that should fail of a mutant, first runs without any mutant and has to pass.
-// A mutant that doesn't compile is an error. A killer that runs into its limit kills only a mutant
-// that is marked as hanging.
+// A killer is a test that a mutant should make fail. Each killer first runs without any mutant and
+// has to pass. A mutant that doesn't compile is an error. A killer that reaches its time limit
+// kills only a mutant that is marked as hanging.
 package main
 
 import (

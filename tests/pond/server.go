@@ -75,7 +75,7 @@ func (s *Server) receive() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil && n <= heardMost: // Windows has an error for a packet that is too long
-			time.Sleep(time.Millisecond) // the next read may fail, too
+			time.Sleep(time.Millisecond) // the next read may also fail
 		default:
 			s.handle(addressOf(from), packet[:n])
 		}

@@ -138,7 +138,7 @@ func (p *prover) conclude() error {
 	return nil
 }
 
-// lacks notes a proof that lacks a tool, and the Debian package with the tool.
+// lacks notes a proof that was left out for lack of a tool, and the Debian package with the tool.
 func (p *prover) lacks(what, tool, debian string) {
 	p.notProven(fmt.Sprintf("%s: %s is missing; Debian's package %s brings it", what, tool, debian))
 }

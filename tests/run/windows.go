@@ -13,7 +13,7 @@ import (
 // wine is Debian's Wine, which has no link in the PATH without the package of the same name.
 const wine = "/usr/lib/wine/wine64"
 
-// underWine is a flag of the go command. GOTMPDIR is for the go command alone, since t.TempDir
+// underWine is a flag of the go command. GOTMPDIR is only for the go command, since t.TempDir
 // would use it.
 const underWine = "-exec=env -u GOTMPDIR " + wine
 

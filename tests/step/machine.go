@@ -41,7 +41,7 @@ func Files(n uint64) Need {
 	}}
 }
 
-// Addresses is the need of so many bytes of addresses beyond those in use.
+// Addresses is the need of this many bytes of addresses, in addition to those in use.
 func Addresses(bytes uint64) Need {
 	return Need{func() string {
 		limit, used, ok := limits.addresses()
@@ -64,8 +64,8 @@ func PlentyOfAddresses() Need {
 	}}
 }
 
-// LockedMemory is the need to lock so many bytes. It tries to, because a right of the process
-// (CAP_IPC_LOCK) removes the limit.
+// LockedMemory is the need to lock this many bytes. Machine tries to lock them, because a right of
+// the process (CAP_IPC_LOCK) removes the limit.
 func LockedMemory(bytes uint64) Need {
 	return Need{func() string {
 		if limit, err := limits.lock(bytes); err != nil {
@@ -75,7 +75,7 @@ func LockedMemory(bytes uint64) Need {
 	}}
 }
 
-// Loopback is the need of packets from 127.0.0.1 to 127.0.0.1. A network namespace starts without.
+// Loopback is the need of packets from 127.0.0.1 to 127.0.0.1. A new network namespace has none.
 func Loopback() Need {
 	return Need{func() string {
 		if err := limits.loopback(); err != nil {

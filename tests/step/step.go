@@ -1,12 +1,13 @@
-// Package step says which step of proof runs a test: make test, make check, make gate or make soak.
-// Each step includes the steps before it.
+// Package step reports the step of proof that runs a test: make test, make check, make gate or make
+// soak. Each step includes the steps before it.
 //
 //	step.Needs(t, step.Check)           // skips t in make test
 //	rounds := step.Pick(50, 400, 10000) // in make test, in check and gate, in soak
 //	step.Machine(t, step.Files(256))    // skips t under a limit of 64 open files
 //
 // The make targets set the step in the environment variable UPFRONT_STEP. Without it, a test runs
-// as in make test: it starts no compiler and no emulator, and takes at most 5 s of CPU.
+// as in make test, in which tests should start no compiler and no emulator, and take at most 5 s of
+// CPU.
 package step
 
 import (

@@ -45,7 +45,7 @@ func openMods(ctx context.Context, b *budget.Budget, o *options, wasm []byte) (*
 	return m, nil
 }
 
-// load makes the heap of all the free room in s, except for the owner of the guests.
+// load makes the heap of all free bytes in s, except for the owner of the guests.
 func (m *mods) load(s scope.Scope) (err error) {
 	const owner = 128
 	if m.heap, err = arena.NewHeap(s.BytesUnzeroed(int(s.Free())-owner, 64), 0); err != nil {
@@ -172,7 +172,7 @@ func (x *mod) choose(ctx context.Context, g *game.Game) error {
 	return nil
 }
 
-// tell fills the i-th place: the position of the frog, and the way to the nearest player.
+// tell fills the i-th place with the position of the frog and the way to the nearest player.
 func tell(g *game.Game, i int, at []byte) {
 	clear(at)
 	f := g.Level.Frogs.At(i)

@@ -110,7 +110,7 @@ func TestRefusedBots(t *testing.T) {
 }
 
 // A control: a session that the server forgot counts as lost, although the bot joins again at once.
-// A state with a wrong hash counts too.
+// A state with a wrong hash also counts.
 func TestBotsNotice(t *testing.T) {
 	w := newWorld(1)
 	list := w.behaving(Options{Count: 1, Room: -1})

@@ -39,5 +39,5 @@ func (s *socket) wait(d time.Duration, take func(packet []byte)) error {
 	}
 }
 
-// send sends a packet. It ignores errors, because a network loses packets too.
+// send sends a packet. It ignores errors, because a network also loses packets.
 func (s *socket) send(packet []byte) { s.Write(packet) }

@@ -52,7 +52,7 @@ const (
 	Door                // a sector next to it opens and closes
 )
 
-// plan has room for Freedoom's largest map, and some more.
+// plan has space for more than Freedoom's largest map.
 var plan = budget.Plan{
 	Name: "charts",
 	Regions: []budget.RegionPlan{

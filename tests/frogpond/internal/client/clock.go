@@ -26,7 +26,7 @@ const (
 	leadMost    = 48 // ticks ahead; beyond, the clock starts again
 	sampleCount = 32 // states before it judges
 	settleCount = 40 // states after a shift
-	latest      = 1  // Early of the latest input that a shift aims for
+	latest      = 1  // the least Early that a shift aims for
 	earlyMost   = 3  // the least Early without a shift, at most
 	lateMost    = -2 // a least Early below this shifts at once
 )

@@ -48,7 +48,7 @@ func TestWrongBlockmapsAreBuilt(t *testing.T) {
 	}
 }
 
-// Lists that would take minutes to search are replaced too.
+// Lists that would take minutes to search are also replaced.
 func TestLongListsAreBuilt(t *testing.T) {
 	b := open(t)
 	const lines = 3000

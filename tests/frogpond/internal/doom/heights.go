@@ -242,8 +242,8 @@ func (n *Line) crossing(from, to Point) (Crossing, bool) {
 	if left == right {
 		return Crossing{}, false
 	}
-	// A line is at most 2^17 long and a point 2^33 away. Dropping 12 bits leaves room for the
-	// fraction.
+	// A line is at most 2^17 long and a point 2^33 away. Dropping 12 bits leaves enough
+	// bits for the fraction.
 	before, after = before>>12, after>>12
 	if before == after {
 		return Crossing{Front: before <= 0}, true

@@ -27,8 +27,8 @@ import (
 )
 
 // Game is a game on one map. A tick takes an input for each player, from bots or from the caller.
-// It has two halves: the crew decides, in parallel and only reading; then one goroutine applies the
-// commands in order. So the state after a tick depends only on the state before it and the inputs,
+// First the crew decides, in parallel and only reading; then one goroutine applies the commands in
+// order. So the state after a tick depends only on the state before it and the inputs,
 // not on the number of workers.
 type Game struct {
 	budget  *budget.Budget

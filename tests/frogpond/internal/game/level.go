@@ -45,7 +45,7 @@ var (
 	indexMaker  = scope.Plain[int32]()
 )
 
-// loadLevel makes the level of m in s, with room for the players and snapshots, and for sights if
+// loadLevel makes the level of m in s, with space for the players and snapshots, and for sights if
 // shown. It draws the chart with scratch. Each part has a label, so that a report shows its size.
 func loadLevel(region budget.Region, s scope.Scope, m doom.Map, scratch scope.Scratch,
 	players, snapshots int, shown bool, logName string) (*Level, error) {

@@ -317,8 +317,8 @@ func (w *World) end(m *mover) {
 }
 
 // move moves the plane by a tick, to its goal at most, and reports whether it arrived. If a body no
-// longer fits, the plane is blocked; unless it crushes, it goes back by this step. A plane that
-// arrives goes back in any case, but isn't blocked.
+// longer fits, the plane is blocked; unless it crushes, it takes this step back. A plane that
+// arrives takes the step back in any case, but isn't blocked.
 func (w *World) move(m *mover) (arrived, blocked bool) {
 	s := &w.Sectors[m.Sector]
 	height, goal, step := &s.Floor, m.High, int64(m.Pace)

@@ -29,7 +29,7 @@ type Input struct {
 type Flags uint8
 
 // A player may walk a stride, use the line ahead, and make a frog appear. Only the program may set
-// Enter, Fresh and Leave. They are inputs too, so that inputs alone reproduce the state.
+// Enter, Fresh and Leave. They are also inputs, so that inputs are enough to reproduce the state.
 const (
 	Walk Flags = 1 << iota
 	Use

@@ -20,7 +20,7 @@ type Room struct {
 	counts
 	Sectors arena.Slice[doom.Sector]
 	Frogs   arena.Slice[arena.Handle[Frog]] // by place: the latest frog there
-	Lights  arena.Slice[light]              // these three have room for the largest case
+	Lights  arena.Slice[light]              // these three have space for the largest case
 	Scrolls arena.Slice[scroll]
 	Carries arena.Slice[carry]
 	Events  arena.Slice[event] // the newest is at (Happened-1) % eventsLength
@@ -90,7 +90,7 @@ func (l *Level) makeState(region budget.Region, s scope.Scope, players int) erro
 	return l.state.Rebuild(l.rebuild)
 }
 
-// keepSnapshots ends the state, and makes room for count snapshots.
+// keepSnapshots ends the state, and makes a ring of count snapshots.
 func (l *Level) keepSnapshots(s scope.Scope, count int) {
 	l.Snapshots = save.NewRing(s, count, l.state)
 	l.StateBytes = l.state.Size()

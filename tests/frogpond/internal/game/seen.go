@@ -197,7 +197,7 @@ func (v *look) isNear(o *doom.Outline) bool {
 	return v.player < 0 || v.from.Near(doom.Point{X: x, Y: y}, farthest)
 }
 
-// add appends a Seen to the list, and reports whether the list had room.
+// add appends a Seen to the list. It returns false if the list is full.
 func (v *look) add(kind uint8, number int, at doom.Point, heading uint8) bool {
 	if len(v.list) == cap(v.list) {
 		return false

@@ -15,9 +15,9 @@ type Options struct {
 	WADs      []string // files, or doom.Builtin
 	Maps      string   // names with commas, or all
 	Log       string   // a file
-	Ticks     int      // of a map, at most; the systems have room for their durations
+	Ticks     int      // of a map, at most; the systems have space for their durations
 	Workers   int      // goroutines that decide
-	Snapshots int      // room for snapshots in a level; 0 means one
+	Snapshots int      // space for snapshots in a level; 0 means one
 	Seed      uint64   // of the built-in maps
 }
 
@@ -87,7 +87,7 @@ func (s *Server) Load(ctx context.Context, m doom.Map, players int) (*Level, err
 	return s.load(ctx, s.Budget.Region("level"), s.crew, m, players, false)
 }
 
-// LoadInto is [Server.Load] into any region, such as a slot, with room for the sights of
+// LoadInto is [Server.Load] into any region, such as a slot, with space for the sights of
 // [Game.See]. It uses the second scratch arena of the crew's first worker.
 func (s *Server) LoadInto(ctx context.Context, region budget.Region, crew *Crew, m doom.Map,
 	players int) (*Level, error) {

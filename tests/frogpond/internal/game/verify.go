@@ -12,7 +12,7 @@ const maxTick = 1<<31 - 1
 
 // verify refuses a state from outside if play can't produce a number that a tick indexes by, counts
 // with or loops over. Package save has already checked pools, links and bools. Other numbers may
-// have any value: they make another game, but no fault.
+// have any value: they make another game and do no harm.
 func (l *Level) verify(v save.View) error {
 	for _, part := range []func(save.View) error{l.verifyRoom, l.verifySectors, l.verifyFrogs,
 		l.verifyPlayers, l.verifySounds, l.World.verifyLights, l.World.verifySlides,

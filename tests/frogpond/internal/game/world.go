@@ -82,7 +82,7 @@ var (
 var keyThings = map[uint16]doom.Key{5: doom.Blue, 40: doom.Blue, 6: doom.Yellow, 39: doom.Yellow,
 	13: doom.Red, 38: doom.Red}
 
-// makeState makes the pool and slices for specials in s, with room for the largest case.
+// makeState makes the pool and slices for specials in s, with space for the largest case.
 func (w *World) makeState(s scope.Scope) {
 	movers, lights, scrolls, carries := 0, 0, 0, 0
 	for i := range w.Lines {

@@ -40,8 +40,8 @@ type inbox struct {
 
 var messageMaker = scope.Plain[message]()
 
-// inboxLength is room for the messages of some ticks. A session may have waitingMost of them, a
-// third of a second of inputs, so that one session's flood leaves room for all others.
+// inboxLength is the number of messages that may wait. A session may have waitingMost of them, or
+// 0.4 s of inputs, so that one session's flood leaves space for all others.
 const (
 	inboxLength = 256
 	waitingMost = inboxLength / (PlayersMost + watchers)

@@ -62,7 +62,7 @@ func newKeeper(s *Server, in scope.Scope) *keeper {
 }
 
 // scoreTime is the time between a room's scores, and between their writes. So a score is on the
-// disk within a second.
+// disk within a second, unless the disk is slow.
 const scoreTime = time.Second / 3
 
 func (k *keeper) loop() {
@@ -238,7 +238,7 @@ type scoreLog struct {
 	in, out atomic.Uint32
 }
 
-// add appends a score, and reports whether the queue had room.
+// add appends a score. It returns false if the queue is full.
 func (l *scoreLog) add(s *disk.Score) bool {
 	in := l.in.Load()
 	if in-l.out.Load() == uint32(len(l.list)) {

@@ -32,8 +32,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// A room that panics, or whose tick is full, ends alone. Its players get a notice and join again.
-// The other room's players play on.
+// If a room panics, or its tick runs out of memory, only this room ends. Its players get a notice
+// and join again. The other room's players play on.
 func TestRoomEnds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"panic", "full"} {

@@ -69,7 +69,7 @@ type inputLog struct {
 // logTicks is the number of ticks in the queue: seven seconds.
 const logTicks = 256
 
-// add appends the inputs of a tick, and reports whether the queue had room.
+// add appends the inputs of a tick. It returns false if the queue is full.
 func (l *inputLog) add(list []game.Input) bool {
 	in := l.in.Load()
 	if in-l.out.Load() == logTicks {

@@ -156,8 +156,8 @@ func (r *room) publish() {
 	r.clock.Store(uint64(p.epoch())<<32 | uint64(p.tick))
 }
 
-// advance plays the tick. If a guess was wrong, it first goes back and plays the ticks since then
-// again.
+// advance plays the tick. If a guess was wrong, it first restores the state before that tick and
+// plays the ticks since then again.
 func (r *room) advance(w *worker) error {
 	p := r.play
 	if r.wrong != p.tick {
@@ -327,7 +327,7 @@ func (r *room) hear(w *worker, place int, m *message) {
 	}
 }
 
-// unwind ends the room's map after a fault, without effect on other rooms. It sends the players a
+// unwind ends the room's map after an error, without effect on other rooms. It sends the players a
 // notice and frees their places. The loader then releases the slot and loads another map.
 func (r *room) unwind(w *worker, err error) {
 	r.s.fault(r, err)

@@ -47,7 +47,7 @@ const (
 	RollbackMost = rollbackMost
 	EveryMost    = ticksPerSecond
 	MapTimeMost  = 10_000 * time.Hour // ticks have 32 bits
-	BytesLeast   = 96                 // room for a change or two
+	BytesLeast   = 96                 // enough for a change or two
 	BytesMost    = wire.PacketMost
 )
 
@@ -121,7 +121,7 @@ type Server struct {
 }
 
 // Run serves until ctx ends, and then until the drain is over. After an error, the result has the
-// figures so far; it is nil if the server never listened.
+// metrics so far; it is nil if the server never listened.
 func Run(ctx context.Context, o *Options) (*Result, error) {
 	plan, err := o.Plan()
 	if err == nil {

@@ -48,7 +48,7 @@ const (
 	going // leaving
 )
 
-// score has the figures of a player that go into a disk.Score.
+// score has the counts of a player that go into a disk.Score.
 type score struct{ caught, deaths, exits uint32 }
 
 const (

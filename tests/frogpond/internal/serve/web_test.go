@@ -133,7 +133,7 @@ func TestWebStreams(t *testing.T) {
 	s.end()
 }
 
-// The page is for this machine alone, unless the options say otherwise.
+// The page is only for this machine, unless the options say otherwise.
 func TestWebAddress(t *testing.T) {
 	t.Parallel()
 	s, _ := beginWeb(t, nil)

@@ -93,7 +93,7 @@ func (c *course) start(at int64) (ticks int) {
 	return ticks
 }
 
-// way returns the first follower without a fault, or else the first follower.
+// way returns the first follower without an error, or else the first follower.
 func (c *course) way() *follower {
 	for _, f := range c.ways {
 		if f.said == "" {
@@ -113,7 +113,7 @@ type follower struct {
 	still   int   // ticks that it has stood
 	wait    int   // ticks that it must stand
 	tick    int
-	said    string // the first fault
+	said    string // the first error
 }
 
 // skip skips legs without movement, but keeps the waits at their ends.

@@ -75,7 +75,7 @@ func runs(seen []int) (list []run) {
 	return list
 }
 
-// light returns the fault in a sector's light, or "".
+// light returns the error in a sector's light, or "".
 func (n *now) light(sector int, special uint16, seen []int) string {
 	bright, dark := n.lights[sector], n.darkest(sector)
 	switch list := runs(seen); special {
@@ -106,7 +106,7 @@ func (n *now) light(sector int, special uint16, seen []int) string {
 	}
 }
 
-// blinks returns the fault of a light with two levels, or "". It expects bright for least to most
+// blinks returns the error of a light with two levels, or "". It expects bright for least to most
 // ticks, and dark for darkTime ticks, or at most darkTime if least and most differ.
 func blinks(list []run, bright, dark, least, most, darkTime int) string {
 	for i, r := range list {
@@ -132,7 +132,7 @@ func blinks(list []run, bright, dark, least, most, darkTime int) string {
 	return ""
 }
 
-// glows returns the fault of a light that changes in steps of eight, or "". It expects a tick
+// glows returns the error of a light that changes in steps of eight, or "". It expects a tick
 // without a step before each turn.
 func glows(seen []int, bright, dark int) string {
 	light, step := bright, -8
@@ -149,7 +149,7 @@ func glows(seen []int, bright, dark int) string {
 	return ""
 }
 
-// flames returns the fault of a fire, or "". It expects bright less 0, 16, 32 or 48, or dark, each
+// flames returns the error of a fire, or "". It expects bright less 0, 16, 32 or 48, or dark, each
 // for a multiple of four ticks.
 func flames(list []run, bright, dark int) string {
 	for i, r := range list {

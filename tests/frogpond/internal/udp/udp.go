@@ -8,7 +8,7 @@
 //	for i := range n { use(in.Packet(i), in.Address(i)) }
 //
 //	out := udp.NewBatch(s, 64, 1200)
-//	packet := append(out.Next(address), "hello"...)  // nil: it is full, Send first
+//	packet := append(out.Next(address), "hello"...)  // nil: the batch is full
 //	out.Add(len(packet))
 //	err = socket.Send(out)                           // drops and counts refused datagrams
 package udp

@@ -47,7 +47,7 @@ type header struct {
 // vector is the system's struct iovec.
 type vector struct{ start, size uintptr }
 
-// control has room for two of the system's struct cmsghdr, each with the local address of a
+// control has space for two of the system's struct cmsghdr, each with the local address of a
 // datagram. An IPv6 socket reports an IPv4 address twice, in both forms.
 type control [9]uint64
 
@@ -176,7 +176,7 @@ func (s *Socket) askLocal(fd int) error {
 		return nil
 	}
 	err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
-	if ip.To4() == nil { // such a socket receives IPv4, too
+	if ip.To4() == nil { // such a socket also receives IPv4
 		err = errors.Join(err, unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1))
 	}
 	return err
@@ -231,7 +231,7 @@ func (s *Socket) receiveNow(fd uintptr) bool {
 }
 
 // Send sends the added datagrams, and empties the batch. It doesn't wait: datagrams that the system
-// refuses, or has no room for, are lost and counted. It returns an error only if the socket is
+// refuses, or has no space for, are lost and counted. It returns an error only if the socket is
 // closed.
 func (s *Socket) Send(b *Batch) error {
 	m := &b.system

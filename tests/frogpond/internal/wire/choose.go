@@ -2,7 +2,7 @@ package wire
 
 import "slices"
 
-// choose reduces want to a view that the client can get with room bytes of operations from base.
+// choose reduces want to a view that room bytes of operations can make from base.
 //
 // New things come first, each in turn: a cursor moves around the keys. Then come changes and
 // removals, the oldest value first. So no thing waits for ever. At most Things new things come

@@ -11,7 +11,7 @@ const (
 	selfSize  = 24
 )
 
-// StateLeast is the least limit for the size of a State: room for the longest change.
+// StateLeast is the least limit for the size of a State: it fits the longest change.
 const StateLeast = Header + stateHead + operationMost
 
 // nothing is the base of a State without a base.
@@ -67,7 +67,7 @@ func appendStateHead(dst []byte, v, base *View) []byte {
 }
 
 // ParseState decodes a whole packet of a session into the ring, and returns the view. The reason is
-// Replayed if the ring has this view or a newer one in its place. It is NoBase if the view's base
+// Replayed if the ring has this view, or a newer view in its entry. It is NoBase if the view's base
 // is gone, and WrongHash if the result differs from the server's view.
 func ParseState(p []byte, ring *Ring) (*View, Reason) {
 	rest, r := payload(p, State)

@@ -48,7 +48,7 @@ func (v *View) Shown() []Thing { return v.Things[:min(int(v.Count), Things)] }
 // Ring holds the newest views of a session, by sequence.
 type Ring struct{ views [Views]View }
 
-// At returns the place of a sequence's view in the ring. It may have an older view.
+// At returns the entry for a sequence's view in the ring, which may hold an older view.
 func (r *Ring) At(sequence uint32) *View { return &r.views[sequence%Views] }
 
 // Find returns the view of a sequence, or nil if it is gone.
