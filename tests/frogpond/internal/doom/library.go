@@ -17,9 +17,9 @@ type Library struct{ WADs []WAD }
 // Builtin is the name, instead of a file's, of the built-in levels.
 const Builtin = "builtin"
 
-// InstalledWADs returns the Freedoom files of the first folder that has one, or Builtin. The
-// folders are that of the variable DOOMWADDIR, which other programs for such files read too, and
-// the usual ones.
+// InstalledWADs returns the Freedoom files of the first folder that has one, or Builtin. The first
+// folder is that of the variable DOOMWADDIR, which other programs for such files also read; the
+// usual folders follow.
 func InstalledWADs() []string {
 	usual := []string{"/usr/share/games/doom", "/usr/local/share/games/doom"}
 	for _, folder := range append([]string{os.Getenv("DOOMWADDIR")}, usual...) {
