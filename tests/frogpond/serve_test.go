@@ -489,17 +489,20 @@ func TestServeAnotherPlan(t *testing.T) {
 	beside(t)
 	const states = 10
 	name := filepath.Join(t.TempDir(), "plan.json")
-	write := func(from, to string) {
-		plan := strings.Replace(string(defaultServePlan), from, to, 1)
-		require.Contains(t, plan, to)
+	write := func(pairs ...string) {
+		plan := strings.NewReplacer(pairs...).Replace(string(defaultServePlan))
+		for i := 1; i < len(pairs); i += 2 {
+			require.Contains(t, plan, pairs[i])
+		}
 		require.NoError(t, os.WriteFile(name, []byte(plan), 0o600))
 	}
-	write("48MiB", "49MiB")
+	write()
 	s := startServer(t, "-wad", doom.Builtin, "-rooms", "2", "-plan", name)
 	checkPlayed(t, s.bots(4, states).saw(), 4, states)
-	write("48MiB", "40MiB")
+	write("48MiB", "53376KiB", "1792KiB", "1728KiB") // the same sum, with 66 slots
 	s.signal(syscall.SIGHUP)
 	s.says("players on", 2)
+	assert.NotContains(t, s.stderr.String(), "the old one stays")
 	checkPlayed(t, s.bots(4, states).saw(), 4, states)
 	write("48MiB", "4KiB")
 	s.signal(syscall.SIGHUP)
