@@ -4,11 +4,12 @@
 //	go vet -vettool=$(which upfront-vet) ./...
 //	upfront-vet ./...
 //
-// It can't follow calls through interfaces and function values; -h lists its limits. Run a checked
-// build too: it catches misuse at run time.
+// The command can't follow calls through interfaces and function values; -h lists all limits. Run a
+// checked build as well: it catches misuse at run time.
 //
-// Install it from a checkout: cd budget/cmd && go install ./upfront-vet. It reads the language of
-// the Go that built it: build it with the Go that runs go vet, or a later one.
+// Install it from a checkout: cd budget/cmd && go install ./upfront-vet. It reads source up to the
+// language version of the Go that built it, so build it with the Go that runs go vet, or a later
+// one.
 package main
 
 import (

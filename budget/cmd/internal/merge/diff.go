@@ -21,17 +21,18 @@ const (
 type Change struct {
 	Kind Kind   `json:"kind"`
 	Path string `json:"path"` // nodes.open.in.tag; a link has the path of its list
-	// From and To are the values as in the files. An added value has no From, a removed one no To.
+	// From and To are the values as in the files. An added value has no From, and a removed value
+	// has no To.
 	From json.RawMessage `json:"from,omitempty"`
 	To   json.RawMessage `json:"to,omitempty"`
-	// Was and At are the places among the siblings in A and in B, from 1, where an order is kept.
+	// Was and At are the places among the siblings in A and in B, from 1, if their order counts.
 	Was   int `json:"was,omitempty"`
 	At    int `json:"at,omitempty"`
 	LineA int `json:"line_a,omitempty"`
 	LineB int `json:"line_b,omitempty"`
 }
 
-// Diff returns the changes that make B of A. Changes of an object or list are in A's order, and
+// Diff returns the changes that turn A into B. Changes of an object or list are in A's order, and
 // additions follow. To apply the changes of a list, first remove the members that are gone or
 // moved. Then insert the moved and added members at At, the lowest At first.
 func Diff(a, b *Tree) []Change { return diff(a.root, b.root, nil) }

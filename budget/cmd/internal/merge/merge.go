@@ -9,9 +9,9 @@ import (
 // Conflict is a value that two versions changed differently, or an order of members.
 type Conflict struct {
 	Path string `json:"path"` // nodes.open.in.tag
-	// Order reports that the order of the members conflicts, and not their values.
+	// Order reports that the order of the members conflicts, not a value.
 	Order bool `json:"order,omitempty"`
-	// The three values as in the files, with their lines, or nil and 0 for a missing value.
+	// The three values as in the files, and their lines. A missing value is nil, with line 0.
 	Base     json.RawMessage `json:"base,omitempty"`
 	A        json.RawMessage `json:"a,omitempty"`
 	B        json.RawMessage `json:"b,omitempty"`
@@ -20,15 +20,16 @@ type Conflict struct {
 	LineB    int             `json:"line_b,omitempty"`
 }
 
-// Merge returns A with the changes that B made to base. Text that B didn't change is as in A. Where
-// both changed a value differently, the result has A's, and Merge returns a conflict:
+// Merge returns A with the changes that B made to base. Text that B didn't change is as in A. If
+// both changed a value differently, the result has A's value, and Merge returns a conflict. These
+// are conflicts:
 //
 //   - two values of one key
 //   - a part, or a plan's frame, scratch or c_heap, that one removed and the other changed
 //   - two different parts of one name that both added
 //   - two orders of the members that all three have
-//   - two links or regions that were added at one place, or added while the other version moved
-//     some: no order of them is better than another
+//   - links or regions that both added at one place, or that one added while the other moved some,
+//     because no order is better than another
 //   - two lists with a link that is in one of them twice
 func Merge(base, a, b *Tree) ([]byte, []Conflict) {
 	switch {

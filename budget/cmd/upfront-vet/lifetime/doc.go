@@ -2,19 +2,19 @@
 //
 //	multichecker.Main(lifetime.Analyzers...)
 //
-// The check fused follows float products, by products.go. All other checks but plain read the
-// results of one analysis of each function and its literals:
+// The check plain reads declarations, and the check fused follows float products (products.go). All
+// other checks read the results of one analysis of each function with its literals:
 //
-//   - flow.go and origin.go have the possible values of variables: a points-to analysis on SSA that
-//     distinguishes fields and ignores the order of instructions.
-//   - api.go lists the effects of upfront's functions; calls.go and summary.go have those of
-//     others.
+//   - flow.go and origin.go find the possible values of variables, by a points-to analysis on SSA.
+//     It distinguishes fields and ignores the order of instructions.
+//   - api.go lists the effects of upfront's functions. calls.go and summary.go find the effects of
+//     other functions.
 //   - ends.go finds the ends of scopes, along the paths through a function.
 //   - sinks.go finds the places to which a function passes values.
 //
 // A value may be memory of a scope, a scope, or the value at a path from a parameter. So a
-// function's summary lists its effects on its parameters. Importing packages read the summary as a
-// fact.
+// function's summary lists the effects on its parameters. Importing packages read the summary as a
+// fact of package analysis.
 package lifetime
 
 import "golang.org/x/tools/go/analysis"
@@ -25,9 +25,10 @@ var Analyzers = []*analysis.Analyzer{
 	check("escape", `reports memory that is kept beyond the end of its scope
 
 A scope that a function opens and closes ends when the function returns, at the latest. So does the
-scope that Do passes to a function; a scope of Temp ends with the scope around it. Memory of these
-scopes must not be returned, kept in a global, in a captured variable or in a value reached through
-a parameter, sent to a channel, or left to a goroutine without waiting for it.
+scope that Do passes to a function. A scope of Temp ends with the scope around it. A function must
+not return memory of these scopes, send it to a channel, or keep it in a global, in a captured
+variable or in a value reached through a parameter. It may pass such memory to a goroutine only if
+it waits for the goroutine.
 
 A copy may go there, and so may types that detect a closed scope at run time: a Scope, a Ref, a
 handle, a pool, a container, a Text. An error is never reported.`),
@@ -39,14 +40,14 @@ The scope was closed, by Close or by a function that closes it, on all paths tha
 A function that closes a scope on one path must close it on each path. A function that keeps no
 scope must close the scopes that it opens. A scope that is returned, kept or handed on belongs to
 another function. A function that returns an error may leave open a scope that it opened inside
-another scope: the Do or the load around it closes both. Tests may leave scopes open.`),
+another scope: the Do or the load around it closes both scopes. Tests may leave scopes open.`),
 	check("mapkey", `reports strings of a scope that become keys of a map
 
-A Go map that outlives the scope compares bytes that belong to another object by then. A string that
-is only looked up is no key.`),
-	check("append", `reports the built-in append to memory of a budget that has no room left
+A Go map that outlives the scope compares bytes that may belong to another object by then. The check
+doesn't report strings that are only looked up.`),
+	check("append", `reports the built-in append to a budget's slice that has no capacity left
 
-The result is then on the Go heap. Slices of Slice, Bytes, Clone and Done have no spare capacity; a
-slice of SliceCap has the capacity of its argument.`),
+The result is then on the Go heap. Slice, Bytes, Clone and Done return slices without spare
+capacity. A slice of SliceCap has the capacity of the argument.`),
 	fused,
 }

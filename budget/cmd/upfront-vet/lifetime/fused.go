@@ -21,24 +21,25 @@ var fused = &analysis.Analyzer{
 
 Go may compile x*y + z to one instruction, which doesn't round x*y, for arm64, loong64, ppc64,
 riscv64, s390x, and from GOAMD64=v3 on for amd64. Then the result may differ from that of other
-targets. The result of float64(x*y) + z is the same everywhere. The check reports products without a conversion, in packages
-that import budget/save, and in those of -fused.also: import paths with "..." as of the go command.
-upfront-vet -fix adds the conversions.
+targets. The result of float64(x*y) + z is the same everywhere. The check reports products without a
+conversion in packages that import budget/save. The flag -fused.also names further packages, by
+import paths in which "..." means the same as for the go command. upfront-vet -fix adds the
+conversions.
 
 The check follows a product through variables, fields, elements, and calls of the package's own
-functions, since a compiler may inline them. It doesn't follow it from one round of a loop to the
-next. A product that an exported function returns is reported, because a caller may add it. A product
-of complex128 has additions of its own.
+functions, since a compiler may inline these calls. It doesn't follow a product from one round of a
+loop to the next. It reports a product that an exported function returns, because a caller may add
+to the product. It reports products and quotients of complex128, because they contain additions.
 
-Some products have nothing to round, and are never reported: by a constant power of two (if it
-doesn't overflow, and is no subnormal number), and of float32 or integers of at most 32 bits that are
-converted to float64, if all bits of the result fit.
+Some products need no rounding, and are never reported. One kind is a product by a constant power of
+two, if the result doesn't overflow and isn't subnormal. The other kind is a product of float32 or
+of integers of at most 32 bits, converted to float64, if all bits of the result fit.
 
 Functions of math, math/cmplx and math/rand with such products are reported as well.
 
-The check doesn't find a product that a function of another package returns or adds, a product that
-an exported function stores for callers in other packages, a product in memory with two names, and
-one that passes through a map, a channel, or a method of an unknown type.`,
+The check misses a product that a function of another package returns or adds, and a product that an
+exported function stores for callers in other packages. It also misses a product in memory with two
+names, and one that passes through a map, a channel, or a method of an unknown type.`,
 	Run: func(pass *analysis.Pass) (any, error) {
 		if (importsSave(pass.Pkg) || matches(fusedAlso, pass.Pkg.Path())) && len(pass.TypesInfo.Types) > 0 {
 			p := newProducts(pass)
