@@ -207,16 +207,16 @@ func TestReportIsDrawn(t *testing.T) {
 	assert.Equal(t, []string{"budget small: 1408KiB",
 		"  cost: 1408KiB of addresses, 1304KiB resident at most (pages of 64 KiB: 1408KiB), Go heap " + goHeap,
 		"  Go heap: no limit (the plan has no go_heap)",
-		"  init                      [................................] used       0KiB  peak       0KiB  of     128KiB",
-		"  systems                   [................................] used       0KiB  peak       0KiB  of     256KiB",
-		"  level                     [########++++++++................] used     129KiB  peak     257KiB  of     513KiB",
-		"  frame 0 and 1 like it     [................................] used       0KiB  peak       0KiB  of      64KiB",
-		"  scratch 0.0 and 3 like it [................................] used       0KiB  peak       0KiB  of      64KiB",
+		"  init                   [................................] used       0KiB  peak       0KiB  of     128KiB",
+		"  systems                [................................] used       0KiB  peak       0KiB  of     256KiB",
+		"  level                  [########++++++++................] used     129KiB  peak     257KiB  of     513KiB",
+		"  frame 0 and 1 more     [................................] used       0KiB  peak       0KiB  of      64KiB",
+		"  scratch 0.0 and 3 more [................................] used       0KiB  peak       0KiB  of      64KiB",
 		`  level: scope "level" used 129KiB, peak 257KiB`,
 		"  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 leases of scratch"}, lines)
 	s := b.Scratch(1, 0).Open("used")
 	s.Bytes(1000)
-	assert.Regexp(t, `(?m)^  scratch 0\.0 and 2 like it \[\.{32}\] .*\n  scratch 1\.0 +\[#\.+\] used       1KiB .*\n  level`, b.Report().String(),
+	assert.Regexp(t, `(?m)^  scratch 0\.0 and 2 more \[\.{32}\] .*\n  scratch 1\.0 +\[#\.+\] used       1KiB .*\n  level`, b.Report().String(),
 		"one that isn't alike has a line of its own")
 	require.NoError(t, s.Close())
 	mustFill := attempt(func() error {

@@ -527,11 +527,11 @@ func TestReportFoldsSiblings(t *testing.T) {
 	text := strings.ReplaceAll(r.String(), " in 3 objects", "") // from checked builds
 	assert.Equal(t, `budget many: 0KiB
   memory: 0KiB reserved, 0KiB committed, 0KiB resident
-  room                     [................................] used       0KiB  peak       0KiB  of       0KiB
-  hall                     [................................] used       0KiB  peak       0KiB  of       0KiB
-  match 0 and 2047 like it [................................] used       0KiB  peak       0KiB  of    1024KiB
-  match 1 and 2047 like it [#...............................] used       1KiB  peak       0KiB  of    1024KiB
-  match 0 and 4095 like it: label "ai" used 0.5KiB, peak 1KiB
+  room                  [................................] used       0KiB  peak       0KiB  of       0KiB
+  hall                  [................................] used       0KiB  peak       0KiB  of       0KiB
+  match 0 and 2047 more [................................] used       0KiB  peak       0KiB  of    1024KiB
+  match 1 and 2047 more [#...............................] used       1KiB  peak       0KiB  of    1024KiB
+  match 0 and 4095 more: label "ai" used 0.5KiB, peak 1KiB
   leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 leases of scratch
 `, text)
 	whole, err := json.Marshal(r)

@@ -15,7 +15,7 @@ import (
 // String draws the memory map: a bar for each region, then frame and scratch arenas, then the Go
 // heap if the plan gives it a share, and C's malloc if the program has it in a heap. Use by scope
 // and label follows, largest peak first, at most 8 scopes and 8 labels an arena. In checked builds
-// it counts live allocations: "used 0.4KiB in 3". Sizes are as [SizeText] writes them. Slots,
+// it counts live allocations: "used 0.4KiB in 3 objects". Sizes are as [SizeText] writes them. Slots,
 // buffers or scratch arenas with the same text share one line.
 func (r Report) String() string {
 	var bars, names reportLines
@@ -137,7 +137,7 @@ func (l reportLine) who() string {
 	if l.more == 0 {
 		return l.arena
 	}
-	return fmt.Sprintf("%s and %d like it", l.arena, l.more)
+	return fmt.Sprintf("%s and %d more", l.arena, l.more)
 }
 
 func (l *reportLines) add(part, arena, text string) {
@@ -163,7 +163,7 @@ func (l *reportLines) usage(x ArenaReport, what string, list []scope.Usage) {
 		}
 		objects := ""
 		if x.Counted {
-			objects = fmt.Sprintf(" in %d objects", u.Objects)
+			objects = " in " + plural(int64(u.Objects), "object")
 		}
 		l.add(x.Part, x.Name, fmt.Sprintf("%s %q used %s%s, peak %s", what, u.Name, SizeText(u.Bytes), objects, SizeText(u.Peak)))
 	}

@@ -196,7 +196,7 @@ func (s said) most() map[string]string {
 // mostOfString returns the peaks in the lines of Report.String, the highest of several arenas.
 func mostOfString(t testing.TB, r budget.Report) map[string]string {
 	t.Helper()
-	line := regexp.MustCompile(`(?m)^  ([a-z]+(?: [\d.]+)?)(?: and \d+ like it)?:? (?:label "(\w+)"|\s*\[).*peak +([\d.]+)KiB`)
+	line := regexp.MustCompile(`(?m)^  ([a-z]+(?: [\d.]+)?)(?: and \d+ more)?:? (?:label "(\w+)"|\s*\[).*peak +([\d.]+)KiB`)
 	highest, most := map[string]float64{}, map[string]string{}
 	for _, m := range line.FindAllStringSubmatch(r.String(), -1) {
 		name := r.Arena(m[1]).Part
