@@ -15,8 +15,8 @@ import (
 // String draws the memory map: a bar for each region, then frame and scratch arenas, then the Go
 // heap if the plan gives it a share, and C's malloc if the program has it in a heap. Use by scope
 // and label follows, largest peak first, at most 8 scopes and 8 labels an arena. In checked builds
-// it counts live allocations: "used 0.4KiB in 3 objects". Sizes are as [SizeText] writes them. Slots,
-// buffers or scratch arenas with the same text share one line.
+// it counts live allocations: "used 0.4KiB in 3 objects". Sizes are as [SizeText] writes them.
+// Slots, buffers or scratch arenas with the same text share one line.
 func (r Report) String() string {
 	var bars, names reportLines
 	for _, x := range r.Arenas {

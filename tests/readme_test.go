@@ -158,6 +158,7 @@ var blocks = map[string][]string{
 	"arena/with/sqlite/README.md":      {"arena/with/sqlite/sqlite_test.go TestPage"},
 	"budget/cmd/README.md":             {"budget/cmd/upfront-vet/main_test.go TestNewcomer", keeps},
 	"budget/guide/concepts.md":         {"budget/guide/page_test.go TestGamePage"},
+	"budget/guide/messages.md":         {fullError},
 	"budget/save/README.md":            {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage"},
 	"budget/view/README.md":            {livePage},
 	"budget/with/pprof/README.md":      {"budget/with/pprof/page_test.go TestPage"},
@@ -183,6 +184,20 @@ func main() {
 	commands := []int{1}
 BLOCK
 	println(len(g.playerCommands))
+}
+`
+	fullError = `package main
+
+import (
+	"errors"
+	"log"
+
+	"github.com/upfront-mem/upfront/scope"
+)
+
+func main() {
+	var err error
+BLOCK
 }
 `
 	livePage = `package main

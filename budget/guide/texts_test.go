@@ -124,7 +124,7 @@ var full = []message{
 			return of(err)
 		})
 	}},
-	{"slots", func() string {
+	{"lease", func() string {
 		return with(pond(), func(b *budget.Budget) string {
 			b.Scratch(0, 0)
 			must(b.Lease(ctx))
@@ -327,7 +327,27 @@ var misuses = []message{
 		})
 	}},
 	{"bugs", func() string {
+		return inLevel(func(s scope.Scope) error {
+			pool := frogMaker.Pool(s, 4)
+			x := pool.Get()
+			pool.Put(x)
+			return errors.New(panicOf(func() { pool.Put(x) }))
+		})
+	}},
+	{"bugs", func() string {
+		return with(pond(), func(b *budget.Budget) string {
+			room := must(b.Slots("room").Acquire())
+			must(0, room.Release(ctx))
+			return of(room.Release(ctx))
+		})
+	}},
+	{"bugs", func() string {
 		return with(pond(), func(b *budget.Budget) string { return panicOf(func() { b.Region("lvl") }) })
+	}},
+	{"bugs", func() string {
+		plan := pond()
+		plan.Frame = budget.FramePlan{}
+		return with(plan, func(b *budget.Budget) string { return panicOf(func() { b.Frame() }) })
 	}},
 	{"plain", func() string {
 		//upfront:keeps the refusal is the text
