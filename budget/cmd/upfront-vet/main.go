@@ -48,8 +48,11 @@ func help(w io.Writer) {
 const about = `upfront-vet finds misuse of upfront in source code: memory that outlives its scope, scopes
 that stay open, types that an arena refuses.
 
-  go vet -vettool=$(which upfront-vet) ./...   these checks; go vet's own need another run
-  upfront-vet ./...                            the same, without go vet's cache of results
+  upfront-vet ./...                            the checks below
+  go vet -vettool=$(which upfront-vet) ./...   the same, with go vet's cache of results; if the
+                                               tool isn't on the PATH, go vet runs its own checks
+
+-fix writes the conversions of the check fused and reports nothing. Run again to see the rest.
 
 Checks:
 %s
