@@ -1,8 +1,8 @@
 // Command upfront-vet finds misuse of upfront in source code: memory that outlives its scope,
 // scopes that stay open, types that an arena refuses.
 //
-//	go vet -vettool=$(which upfront-vet) ./...
 //	upfront-vet ./...
+//	go vet -vettool=$(which upfront-vet) ./...
 //
 // The command can't follow calls through interfaces and function values; -h lists all limits. Run a
 // checked build as well: it catches misuse at run time.
