@@ -14,7 +14,10 @@ var update = flag.Bool("update", false, "write testdata/messages.txt again")
 // faulty has one error for each check. It is a file of tests/pond, because go vet needs the folder.
 const faulty = `package main
 
-import "github.com/upfront-mem/upfront/scope"
+import (
+	_ "github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
 
 type Frog struct{ X, Y, Age int32 }
 
@@ -54,6 +57,8 @@ func grow(s scope.Scope) []Frog {
 	list := frogs.Slice(s, 10)
 	return append(list, Frog{})
 }
+
+func slowed(speed float64) float64 { return speed*0.98 + 0.1 }
 `
 
 // TestMessages compares a report of each check with testdata/messages.txt, from which
