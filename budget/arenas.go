@@ -16,7 +16,7 @@ type Arenas struct{ b *Budget }
 func ArenasOf(b *Budget) Arenas { return Arenas{b} }
 
 // TableBytes returns the bytes that the tables of an open plan take, on the Go heap and in the
-// budget, however little of the budget is used. The plan must be valid.
+// budget. These bytes don't depend on the budget's use. The plan must be valid.
 func TableBytes(plan Plan) (uint64, error) {
 	l, err := plan.resolved().layout()
 	return l.bottom + plan.goTables(), err
@@ -28,7 +28,7 @@ func (a Arenas) Plan() Plan { return a.b.Plan() }
 // List returns the arenas in map order: regions with their slots, frame, scratch arenas.
 func (a Arenas) List() []*scope.Stack { return a.b.stacks }
 
-// AtSetUp returns an error if it is too late to follow the arenas: after Close or Seal.
+// AtSetUp returns an error after Close or Seal, when it is too late to record the arenas.
 func (a Arenas) AtSetUp(what string) error {
 	switch b := a.b; {
 	case b.closed.Load():
@@ -39,9 +39,9 @@ func (a Arenas) AtSetUp(what string) error {
 	return nil
 }
 
-// Dry returns the arenas of a budget of the plan without its memory: the core lays out their tables
-// on the Go heap. Only Play works on them ([scope.Stack.Play]). Dry fails if the plan is invalid or
-// can't be laid out.
+// Dry returns the arenas of a budget that has tables, on the Go heap, but no memory for its arenas.
+// Of the arenas' methods that allocate, only [scope.Stack.Play] works. Dry fails if the plan is
+// invalid or can't be laid out.
 func Dry(plan Plan) (Arenas, error) {
 	b, err := openDry(plan)
 	return Arenas{b}, err

@@ -21,8 +21,8 @@ var (
 	ErrLoading = errors.New("upfront: a load, rewind or close is at work")
 )
 
-// Budget is a program's planned memory, reserved once. Its methods belong to the goroutine that
-// drives the program, unless they say otherwise. A scratch arena belongs to its worker.
+// Budget is a program's planned memory, reserved once. Only the goroutine that drives the program
+// calls its methods, unless a method says otherwise. A scratch arena belongs to its worker.
 type Budget struct {
 	plan Plan
 	grant
@@ -71,15 +71,16 @@ func (b *Budget) Plan() Plan {
 // Size returns the number of reserved bytes, tables included.
 func (b *Budget) Size() uint64 { return b.memory.Size() }
 
-// Base returns the base for pointers from one region to another, or to the frame: arena.Ptr and its
-// like. It stays the same while the budget is open; a region's own base stays until Reconfigure
-// moves the region. A pointer resolved with another base leads to other bytes, without an error.
+// Base returns the base for pointers, such as [arena.Ptr], from one region to another or to the
+// frame. This base stays the same while the budget is open; that of [Region.Base] stays the same
+// until Reconfigure moves the region. A pointer that is resolved with the wrong base leads to other
+// bytes, without an error.
 func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.Size()) }
 
-// Missing returns how many pages of arenas and tables are not present; each costs a page fault when
-// it is used. ok is false where the system can't measure it. Alignment padding, guards and
-// unplanned space are only addresses and don't count. Cost: a system call for each run of pages
-// between them, and a byte of memory for each page.
+// Missing returns the number of pages of arenas and tables that are not present; the next use of
+// each such page is a page fault. ok is false if the system can't count these pages. Alignment
+// padding, guards and unplanned space are only addresses and don't count. Cost: a system call for
+// each run of counted pages, and a byte of memory for each page.
 func (b *Budget) Missing() (pages int, ok bool) {
 	return b.memory.Missing(b.parts...)
 }

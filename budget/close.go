@@ -9,11 +9,11 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Close rewinds every region, top first, closes frame and scratch, and releases the memory. It
-// returns the errors of finalizers and the leaks ([Leaks]): scopes, owned values, blocks of heaps,
-// leases and slots. The addresses stay reserved and dead; package platform explains why. Close
-// fails, and changes nothing, during a load, from a finalizer, and while a worker pins a region:
-// end the workers first. A second Close returns ErrClosed.
+// Close rewinds every region, top first, closes frame and scratch, and releases the memory. Its
+// error has the errors of finalizers and names the leaks ([Leaks]): scopes, owned values, blocks of
+// heaps, leases and slots. The addresses stay reserved; package platform explains why. Close fails,
+// and changes nothing, during a load, from a finalizer, and while a worker pins a region. So end
+// the workers first. A second Close returns [ErrClosed].
 func (b *Budget) Close() (err error) {
 	l, err := b.begin(Region{}, "Close", b.along(nil))
 	if err != nil {

@@ -166,7 +166,7 @@ func ask(server net.Addr, count int) string {
 //	go get github.com/upfront-mem/upfront
 //
 // Save this file as main.go, with package main and this function as func main; go run . then prints
-// the output below. Read the steps from the top, and put your own packets in the place of these.
+// the output below. Read the steps from the top, and replace the packets with your own.
 func Example_udpServer() {
 	play := func(servers []net.Addr) {
 		fmt.Println("100 orders:", ask(servers[0], 100))

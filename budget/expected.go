@@ -6,19 +6,21 @@ import (
 )
 
 // Expected is the memory that a part of a plan, or a label in it, is expected to use over time.
-// Pictures draw it next to a [Timeline], and `upfront check` compares. Nothing else reads it: Open
-// checks it with the plan, and no later call costs more.
+// Pictures draw the expected use next to a [Timeline], and `upfront check` compares it with the
+// measured use. Open checks an Expected with the plan. It has no effect on later calls.
 type Expected struct {
-	// Part is a region, "frame", "scratch" or "c_heap". Each slot of a region may use that much.
+	// Part is the name of a region, "frame", "scratch" or "c_heap". Each slot of a region may use
+	// the sizes below.
 	Part  string `json:"part"`
 	Label string `json:"label,omitempty"` // a [scope.Label] in the part; "": all of the part
-	// Boot is the most bytes before the first load of the part, Load the most of a load with its
-	// temporaries, and Play the most between loads. A part that is never loaded, such as the frame,
-	// follows the loads of all regions. 0: nothing is expected, and any use is fine.
+	// Boot is the most bytes in use before the first load of the part, Load the most in a load,
+	// temporaries included, and Play the most between loads. For a part that is never loaded, such
+	// as the frame, the loads of all regions count. A 0 allows any use.
 	Boot uint64 `json:"boot,omitempty"`
 	Load uint64 `json:"load,omitempty"`
 	Play uint64 `json:"play,omitempty"`
-	// Tolerance is the share of each size by which the use may differ; 0: to the byte.
+	// Tolerance is the share of each size by which the use may differ. With 0 the use must be equal
+	// to the byte.
 	Tolerance Percent `json:"tolerance,omitempty"`
 }
 
@@ -42,12 +44,13 @@ func (e Expected) Band(size uint64) (least, most uint64) {
 type Moment struct {
 	At       string // "boot", "load" or "play"
 	Used     uint64 // peak bytes of the part's fullest arena in the sample
-	Expected uint64 // 0: nothing
+	Expected uint64 // 0: nothing is expected
 }
 
-// Moments returns the samples of the expectation's part. A sample in which a load ended is a load.
-// If it has several ticks, it may also show the use before and after, so it expects the largest of
-// the three sizes. A timeline has no labels: the result is then empty.
+// Moments returns the samples of e's part, each with the size that e expects. For a sample in which
+// a load ended, At is "load". If samples have several ticks, such a sample may also include the use
+// before and after the load, so its expected size is the largest of the three. If e has a Label the
+// result is empty, because a timeline has no labels.
 func (d TimelineData) Moments(e Expected) []Moment {
 	var list []Moment
 	if e.Label != "" {
@@ -83,8 +86,8 @@ func (d TimelineData) Moments(e Expected) []Moment {
 	return list
 }
 
-// Expect returns the use in timelines of a plan as expectations: for each part that was used, its
-// most at boot, in loads and in play.
+// Expect returns an expectation for each part that was used in timelines of a plan: the part's most
+// bytes at boot, in loads and in play.
 func Expect(tolerance Percent, timelines ...TimelineData) (list []Expected) {
 	for _, d := range timelines {
 		for i, line := range d.Arenas {

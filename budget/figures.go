@@ -7,17 +7,17 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// A Figure is a number of the arenas of a part: a region, all slots of one, the buffers of the
-// frame, or the scratch arenas. [Figures] lists them. Pages, pictures, metrics, profiles, `report
-// diff` and `check` take figures from that list, so a figure has one name and one meaning
-// everywhere.
+// A Figure is a metric of a part of a budget, computed from the reports of the part's arenas. A
+// part is a region, all slots of a region, the buffers of the frame, or the scratch arenas.
+// [Figures] lists all figures. Pages, pictures, metrics, profiles, `report diff` and `check` use
+// this list, so a figure has one name and one meaning everywhere.
 type Figure struct {
 	Name string // "arena_peak"
 	Unit Unit
 	Kind FigureKind
 	Most bool // a part's value is the largest of its arenas; else their sum
-	// Shown figures are also on pages and pictures; the others are for programs: JSON, metrics,
-	// diff and check.
+	// Shown reports whether pages and pictures show the figure. The other figures are only for
+	// programs: JSON, metrics, diff and check.
 	Shown bool
 	Help  string // one sentence
 
@@ -47,8 +47,8 @@ const (
 
 // Figures returns all figures of a part, the most useful first.
 //
-// The peak of a part is the highest of its arenas; compare it with arena_size. Arenas' peaks are
-// never added up, because they may be of different moments.
+// The peak of a part is the highest peak of its arenas; compare this peak with arena_size. Peaks of
+// several arenas are never added up, because they may be of different moments.
 func Figures() []Figure { return slices.Clone(figureTable) }
 
 var figureTable = []Figure{
@@ -111,8 +111,8 @@ type Part struct {
 	Kind   string // as in ArenaReport
 	Arenas []ArenaReport
 
-	// Labels and Scopes have a line for each name. The scope of a slot's load has the slot's name;
-	// here it has the part's.
+	// Labels and Scopes have an entry for each name. The scopes of slots' loads, which have the
+	// slots' names, are one entry with the part's name here.
 	Labels, Scopes []PartUsage
 
 	values []uint64 // in the order of figureTable

@@ -10,9 +10,9 @@ import (
 
 const frameScope = "frame" // the name of the frame's own scope
 
-// Frame returns the scope of the frame's current buffer. With 2 buffers an object of frame n lives
-// until the end of frame n+1, with 3 of frame n+2, with 1 of frame n. Frame panics if the plan has
-// no frame, and after Close.
+// Frame returns the scope of the frame's current buffer. An object of frame n lives until the end
+// of frame n with 1 buffer, of frame n+1 with 2 buffers, and of frame n+2 with 3. Frame panics if
+// the plan has no frame, and after Close.
 func (b *Budget) Frame() scope.Scope {
 	if len(b.frame) == 0 {
 		panic(fmt.Sprintf("budget: BUG: plan %q has no frame; give it frame.buffers and frame.size", b.plan.Name))
@@ -23,15 +23,17 @@ func (b *Budget) Frame() scope.Scope {
 	return b.current
 }
 
-// NextFrame ends the frame. It runs the finalizers of the oldest buffer and empties it, and that
-// buffer becomes the current one. With one buffer, the oldest is the ending frame's own, and its
-// finalizers can't allocate in it. NextFrame returns the finalizers' errors, the names of heaps
-// there with live blocks, and the FullError of a Try call in the ending frame.
+// NextFrame ends the frame. It runs the finalizers of the oldest buffer, empties this buffer, and
+// makes it the current one. With one buffer, the oldest is the ending frame's own, and its
+// finalizers can't allocate in it. The returned error has the finalizers' errors, the names of
+// heaps in the buffer with live blocks, and the FullError of a Try call in the ending frame.
 //
-// Call it when no worker uses the frame or a numbered worker's scratch. Open scopes of both are
-// leaks: Report counts them from now on, and Close names them. NextFrame closes those of the frame,
-// and its error names them. Cost: O(finalizers), no allocation, and a call into C for each open
-// pool; without finalizers and pools tens of nanoseconds, for any number of objects.
+// Call NextFrame when no worker uses the frame or a numbered worker's scratch. Scopes that are
+// still open there are leaks: Report counts them from now on, and Close names them. NextFrame
+// closes the open scopes of the frame, and its error names these scopes.
+//
+// Cost: O(finalizers), and a call into C for each open pool; no allocation. Without finalizers and
+// pools NextFrame takes tens of nanoseconds, for any number of objects.
 func (b *Budget) NextFrame() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: NextFrame: %w", b.plan.Name, ErrClosed)

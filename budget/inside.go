@@ -11,7 +11,7 @@ import (
 
 // Inside lists the contents of an arena at one moment: of a region or slot, a buffer of the frame,
 // or a scratch arena. Offsets and sizes are in bytes; offsets count from the arena's first byte.
-// Package view draws it.
+// Package view draws an Inside.
 type Inside struct {
 	Budget string `json:"budget"`
 	Arena  string `json:"arena"`
@@ -21,8 +21,8 @@ type Inside struct {
 	Limit  uint64 `json:"limit"`  // offset of the lowest temporary
 
 	// Known reports whether each object has a Span of its own, with its type and the calls that
-	// made it: in checked builds. In others the bytes between two nodes are one Span, of kind
-	// "bytes".
+	// made it. Known is true in checked builds. In other builds the bytes between two nodes
+	// ([Span.Kind]) are one Span, of kind "bytes".
 	Known bool `json:"known"`
 	// Scopes are the open scopes, the lowest first, without the scopes of temporaries (all named
 	// "temp").
@@ -43,10 +43,17 @@ type Span struct {
 	Size    uint64 `json:"size"`
 	Padding uint64 `json:"padding,omitempty"` // free bytes before it
 
-	// Kind is "plain"; "object" with a finalizer, or "objects" that were made at once; "owned", for
-	// a Go value; "pool"; "node", a scope's record of an object that ends with the scope; "bytes"
-	// of unknown contents; "padding" without an object; "reserve", the free bytes of temporaries;
-	// or the kind of an arena that Inside looked into: "heap", "buddy", "ring", "pool".
+	// Kind is one of:
+	//
+	//   - "plain": memory without a finalizer
+	//   - "object", "objects": one object with a finalizer, or several that were made at once
+	//   - "owned": the record of a Go value
+	//   - "node": a scope's record of an object that ends with the scope
+	//   - "pool": a pool
+	//   - "bytes": unknown contents
+	//   - "padding": padding without an object
+	//   - "reserve": the free bytes of temporaries
+	//   - "heap", "buddy", "ring", "pool": an arena that was passed to Inside
 	Kind  string `json:"kind"`
 	Type  string `json:"type,omitempty"` // of one object: "pond.Frog"
 	Scope string `json:"scope"`
@@ -66,14 +73,14 @@ type Span struct {
 // Temp returns the bytes of temporaries at the far end.
 func (in *Inside) Temp() uint64 { return in.Size - in.Limit }
 
-// Inside returns the contents of the region now, and the contents of the passed arenas in it:
-// level.Inside(soundHeap, commands). It belongs to the goroutine that may call Report. Within the
-// load's function some objects may not be in the chain yet. Inside fails if one of the arenas isn't
-// in the region or was overwritten, for example after a rewind below it, and after the slot's
-// release or Close.
+// Inside returns the contents of the region now, and the contents of the passed arenas in the
+// region: level.Inside(soundHeap, commands). Only the goroutine that may call [Region.Report] may
+// call Inside. During the load's function some objects may not be in the chain of finalizers yet.
+// Inside fails if one of the arenas isn't in the region or was overwritten, for example after a
+// rewind of the scope below the arena. Inside also fails after the slot's release and after Close.
 //
 // Cost: a copy on the Go heap with a Span for each node and pool. A checked build has a Span for
-// each object, with tens of bytes for each call that led to it.
+// each object, with tens of bytes for each call that led to the object.
 func (r Region) Inside(within ...arena.Inner) (Inside, error) {
 	if r.released() {
 		return Inside{}, fmt.Errorf("budget %q: Inside of region %s, which was released: %w", r.b.plan.Name, r.name, ErrClosed)
@@ -81,9 +88,9 @@ func (r Region) Inside(within ...arena.Inner) (Inside, error) {
 	return r.b.lookInside(r.index, within)
 }
 
-// Inside is [Region.Inside] of any arena by its name in reports: a region or slot, "frame 0",
-// "scratch 1.0". It belongs to the goroutine that drives the program, as Report does. Scratch
-// arenas for leases are refused.
+// Inside is [Region.Inside] for any arena, by the arena's name in reports: a region or slot, "frame
+// 0", "scratch 1.0". As with [Budget.Report], only the goroutine that drives the program may call
+// it. Inside refuses scratch arenas for leases.
 func (b *Budget) Inside(name string, within ...arena.Inner) (Inside, error) {
 	for i := range b.stacks {
 		if arenaName(b.stacks[i]) != name {
@@ -188,9 +195,9 @@ func (l *look) split(i int, at uint64, layout arena.Layout) {
 	l.Spans = append(l.Spans[:i:i], append(parts, l.Spans[i+1:]...)...)
 }
 
-// Check returns an error if an Inside contradicts itself: it may come from a file. Objects and
-// their padding follow each other and add up to the used bytes. So do the parts of an inner arena.
-// A pool has as many letters as chunks.
+// Check returns an error if in, which may come from a file, contradicts itself. Objects and their
+// padding must follow each other and add up to the used bytes. The parts of an inner arena must add
+// up to its size. A pool must have a state for each chunk.
 func (in *Inside) Check() error {
 	if in.Size >= arena_c.OffsetMax || in.Cursor > in.Limit || in.Limit > in.Size || in.Used != in.Cursor+in.Temp() {
 		return fmt.Errorf("inside of %s: used %d, cursor %d and limit %d of %d bytes contradict each other", in.Arena, in.Used, in.Cursor,
@@ -248,8 +255,8 @@ func (t *Span) check() error {
 }
 
 // Site sums up the objects of a region that share scope, label, type and calls. The Bytes of all
-// sites add up to Used, and the Objects to the report's. Objects without bytes, and the free bytes
-// of temporaries, have a Site without calls.
+// sites add up to Used of the ArenaReport, and the Objects to its Objects. All objects without
+// bytes, and the free bytes of temporaries, are in a Site without calls.
 type Site struct {
 	Scope   string   `json:"scope,omitempty"`
 	Label   string   `json:"label,omitempty"`

@@ -10,12 +10,13 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Leaks counts leaks by kind. Leases and slots count at Close, because their owner may release them
-// until then.
+// Leaks counts leaks by kind. Leases and slots count only at Close, because an owner may release
+// its lease or slot until then.
 //
-// Close's error names the first 16 leaks of each kind in an arena. In checked builds it also has
-// the calls that opened, owned, acquired or leased each, or that made an arena with live blocks, a
-// line a call.
+// Close's error names the first 16 leaks of each kind in an arena. In checked builds the error also
+// has, for each leak, the calls that led to it, one on each line: the calls that opened the scope,
+// registered the owned value, acquired the slot, took the lease, or made the arena with live
+// blocks.
 type Leaks struct {
 	Scopes int `json:"scopes"` // of frame and scratch, open at NextFrame, Release or Close
 	// Owned counts the Go values that a closed scope didn't release: a stray write overwrote its

@@ -293,23 +293,24 @@ func (p *leases) refusal(ended error) error {
 		ended)
 }
 
-// Lease is the scratch arenas of a worker, on loan: lease.Scratch(0).Do("reply", fn). See
-// [scope.Scratches] for Scratch and Pick. It is a small value; the scratch arenas of the zero Lease
-// can't be used.
+// Lease is a loan of the scratch arenas of a worker: lease.Scratch(0).Do("reply", fn). See
+// [scope.Scratches] for Scratch and Pick. A Lease is a small value. The scratch arenas of the zero
+// Lease can't be used.
 type Lease struct {
 	scope.Scratches
 	from *lendable
 	held uint64 // the worker's state during the loan
 }
 
-// Release ends the loan; from then on the scratch arenas refuse this Lease. It closes scopes that
-// were left open, newest first in each arena, counts them as leaks, and returns an error with their
-// names and their finalizers' errors. It fails and changes nothing inside a Do, a Make or a
-// finalizer of these arenas, and when it is called again. After Close it returns ErrClosed. On the
-// zero Lease it does nothing, so `defer lease.Release()` may stand before the check of Lease's
-// error.
+// Release ends the loan; from then on the scratch arenas refuse this Lease. Release closes scopes
+// that were left open, newest first in each arena, and counts them as leaks. It returns an error
+// with the names of these scopes and the errors of their finalizers. Release fails and changes
+// nothing inside a Do, a Make or a finalizer of these arenas, and at a second call. After Close it
+// returns [ErrClosed]. On the zero Lease it does nothing, so `defer lease.Release()` may precede
+// the check of Lease's error.
 //
-// Cost: some ten ns, and O(finalizers); some hundred ns if the report changes. No Go allocation.
+// Cost: some ten ns, or some hundred ns if the report changes, plus O(finalizers). No Go
+// allocation.
 func (l Lease) Release() error {
 	if l.from == nil {
 		return nil

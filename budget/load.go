@@ -12,17 +12,17 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Loaded is the result of a load, a small value. A goroutine that reloads keeps it in a variable;
-// workers that follow reloads read it from an atomic.Pointer[Loaded[T]] that the loader stores to.
+// Loaded is the result of a load: a small value. The goroutine that loads keeps it in a variable.
+// Workers read the newest Loaded from an atomic.Pointer[Loaded[T]] that the loader stores to.
 type Loaded[T any] struct {
 	region *region
 	word   uint64 // the region's word while this is loaded
 	value  *T
 }
 
-// Get returns the value. From the region's next rewind on it returns nil, forever: the next load
-// returns another Loaded. Any goroutine may call it. To keep the value during work, pin the region
-// ([Reader]). Cost: one atomic read.
+// Get returns the value until the region is rewound or loaded again, and nil from then on; the next
+// load returns another Loaded. Any goroutine may call Get. To keep the value valid during work, pin
+// the region ([Reader]). Cost: one atomic read.
 func (l Loaded[T]) Get() *T {
 	if l.region == nil || l.region.word.Load() != l.word {
 		return nil
@@ -30,48 +30,53 @@ func (l Loaded[T]) Get() *T {
 	return l.value
 }
 
-// Load empties the region and those above it (after it in the plan), runs fn on it, and freezes it:
-// the region takes no more objects. The objects that fn made stay until a Load or Rewind of this or
-// a lower region, a Release, or Close.
+// Load empties the region and the regions above it (after it in the plan), calls fn with a scope of
+// the region, and freezes the region: it takes no more objects. The objects that fn made stay until
+// a Load or Rewind of this or a lower region, a Release, or Close.
 //
-// The value may be in s, or be an ordinary Go value with slices and pools of the region. The Go
-// value is convenient, because it may also hold maps and strings. Load returns a BUG error for a
-// value in the temporaries ([scope.Scope.Temp]) or in a scope inside s, because these end when Load
-// returns, and for a scope that fn leaves open.
+// The value that fn returns may be in fn's scope, or be an ordinary Go value with slices and pools
+// of the region. The Go value is convenient, because it may also hold maps and strings. Load
+// returns a BUG error for a value in the temporaries ([scope.Scope.Temp]) or in a scope inside fn's
+// scope, because both end before Load returns. Load also returns a BUG error if fn leaves a scope
+// open.
 //
 // The error is nil exactly when the region is loaded. If fn fails, its objects are finalized,
-// newest first, and the region and those above it are empty. Load returns:
+// newest first, and the region and the regions above it are empty. Load then returns:
 //
 //   - the error of fn;
-//   - a FullError that unwinds fn, or one of a Try call in the region that fn ignored;
-//   - if fn panics after an ignored FullError: that error, with the panic as its cause.
+//   - the FullError that unwinds fn, or that of a Try call in the region if fn ignored it;
+//   - the FullError that fn ignored before it panicked, with the panic as its cause.
 //
-// Any other panic continues after the unwinding, and so does Goexit. Errors of the old contents'
-// finalizers go to the report and to Plan.OnError, never into Load's error. So do leaks of heaps in
-// the old contents or in the temporaries. If Load doesn't return, all finalizers' errors go there.
-// Blocks left by a failed load aren't reported as leaks, because fn had no chance to free them.
+// After any other panic or a Goexit, Load empties the regions in the same way, and the panic or
+// Goexit continues.
 //
-// Inside fn the caller may load, rewind or release a region above, with fn's scope as a token
+// Errors of the old contents' finalizers go to the report and to Plan.OnError, never into Load's
+// error. Leaks of heaps in the old contents or in the temporaries go there as well. If Load doesn't
+// return, all finalizers' errors go there. Blocks left by a failed load aren't reported as leaks,
+// because fn had no chance to free them.
+//
+// Inside fn the program may load, rewind or release a region above, with fn's scope as a token
 // ([Region.In]):
 //
 //	budget.Load(ctx, level.In(s), ...)
 //
 // Any other Load, Rewind or Release that touches a region of a running load or rewind returns
-// ErrLoading and changes nothing: a call on the same or a lower region, a call in a finalizer, and
-// a call without In.
+// [ErrLoading] and changes nothing. Examples are a call on the same or a lower region, a call in a
+// finalizer, and a call without In.
 //
-// A failed load doesn't touch frame and scratch. For scratch, fn uses [scope.Scratch.Do], which
-// closes its scope. A scope opened there without Do and left open stays open, and is a leak
-// ([Leaks]).
+// A failed load doesn't touch frame and scratch. In fn, use scratch through [scope.Scratch.Do],
+// which closes its scope. A scratch scope that fn opens without Do and leaves open stays open, and
+// is a leak ([Leaks]).
 //
-// Load waits for workers that pin a touched region ([Reader]). If ctx ends first, it returns an
-// error with their names. If ctx has already ended, Load fails at once. In both cases nothing
-// changes. After it has waited for a second, Load calls OnError. Once fn runs, Load ignores ctx.
+// Load waits for workers that pin a touched region ([Reader]). If ctx ends first, Load returns an
+// error with the workers' names. If ctx has already ended, Load fails at once. In both cases
+// nothing changes. After a wait of one second, Load calls Plan.OnError and waits on. Once fn runs,
+// Load ignores ctx.
 //
-// Cost: a few hundred ns for each touched region, the finalizers, and fn; a state region
+// Cost: a few hundred ns for each touched region, the finalizers, and fn. A region with State
 // ([RegionPlan]) is also filled with zeros. Load, Rewind and Release make no Go allocation of their
-// own, unless they fail or wait. fn doesn't escape: a closure or a method value as the argument
-// costs no allocation either.
+// own, unless they fail or wait. fn doesn't escape, so a closure or a method value as fn makes no
+// allocation either.
 func Load[T any](ctx context.Context, r Region, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	var value *T
 	word, err := r.load(ctx, func(s scope.Scope) (err error) {
@@ -86,10 +91,10 @@ func Load[T any](ctx context.Context, r Region, fn func(scope.Scope) (*T, error)
 	return Loaded[T]{r.region, word, value}, nil
 }
 
-// Rewind empties this region and those above it, top first: finalizers run, newest first, and all
-// bytes are free. Its error has the finalizers' errors, and names heaps with live blocks
-// ([arena.Heap.MayLive]). Rewind waits for workers that pin a touched region ([Reader]). If ctx
-// ends first, it returns an error with their names, and nothing has changed.
+// Rewind empties this region and the regions above it, top first. Finalizers run, newest first, and
+// all bytes are free. The returned error has the finalizers' errors, and names heaps with live
+// blocks ([arena.Heap.MayLive]). Rewind waits for workers that pin a touched region ([Reader]). If
+// ctx ends first, Rewind returns an error with the workers' names, and nothing has changed.
 func (r Region) Rewind(ctx context.Context) error {
 	return r.empty(ctx, "Rewind", false)
 }

@@ -12,17 +12,18 @@ import (
 )
 
 // Measure finds the bytes that each part of the plan needs for fn. It returns the report of a run
-// that fitted. The report's Plan can be opened as it is. It has the name, notes, base, pages, Go
-// heap, OnError and warnings of the old plan; there are no warnings during Measure. No region takes
-// the Rest, and Size is 0, the sum.
+// that fitted. The report's Plan can be opened as it is. This new plan has the name, notes, base,
+// pages, Go heap, OnError and warnings of the old plan. No region of it takes the [Rest], and its
+// Size is 0: the sum of the parts. No budget warns during Measure.
 //
-// Measure first runs fn in a shadow of the plan. There each region, slot, buffer and scratch arena,
-// and each limit, is as large as the machine allows: 16 GiB in all, 256 MiB on 32-bit targets and
-// in race and asan builds, at most half of the bytes that the process's limits leave. Then it runs
-// fn in a budget of the peaks, and again until it fits.
+// Measure first runs fn in a shadow: a budget with the same parts, but with larger sizes and
+// limits. All sizes of the shadow together are 16 GiB, or 256 MiB on 32-bit targets and in race and
+// asan builds, but at most half of the bytes that the process's limits leave. Then Measure runs fn
+// in a budget whose sizes are the peaks of the first run. It repeats this with larger sizes until
+// fn fits.
 //
 // The size of a part is the highest peak of its slots, buffers or scratch arenas. With one byte
-// less an arena is full, except:
+// less, an arena would be full, with these exceptions:
 //
 //   - Temporaries ([scope.Scope.Temp]) begin at a cache line, so the size of a part with
 //     temporaries may be the next multiple of 64 bytes.
@@ -30,26 +31,27 @@ import (
 //     sufficed.
 //   - An unused part gets 1 byte, the smallest size that a plan allows.
 //
-// The numbers of slots, buffers and workers stay. Limits are the highest MostOpen, at least 1. They
-// are as tight as sizes: one more Defer finds its table full. A region with slots, or with limits
-// of its own in the old plan, gets its own limits, the highest of its slots; Plan.Limits is the
-// highest of the others. Overwrite both to keep your own.
+// The numbers of slots, buffers and workers stay. Limits are the highest MostOpen ([ArenaReport]),
+// at least 1. They are as tight as sizes: one more Defer finds its table full. A region with slots,
+// or with limits of its own in the old plan, gets limits of its own: the highest MostOpen of its
+// slots. Plan.Limits is the highest MostOpen of all other arenas. To keep your own limits,
+// overwrite both.
 //
 // fn runs at least twice, and once more for each part whose temporaries need the next multiple of
-// 64 bytes. It must do the same each time, also when variables outside the budget have results of
-// an earlier run. It must end its goroutines, and need not close the budget. Whenever fn runs out
-// of room, even if it ignores the error or panics with it, Measure tries a larger size. Measure
-// returns any other error of fn, the leaks that Close finds at the end, and an ErrFull in the
-// widest plan.
+// 64 bytes. fn must do the same each time, even when variables outside the budget still have
+// results of an earlier run. fn must end its goroutines, and need not close the budget. Whenever fn
+// runs out of room, even if it ignores the error or panics with it, Measure tries a larger size.
+// Measure returns any other error of fn, the leaks that Close finds at the end, and an [ErrFull] if
+// even the largest shadow is too small.
 //
-// The shadow's pages aren't prefaulted, locked, huge or guarded; it has no fixed base and no share
-// of the Go heap, so fn may run next to a budget with such a share. In a checked build the shadow
-// starts with 256 MiB, and grows 16-fold if fn runs out of room. In checked and asan builds each
-// [scope.Builder] touches all free bytes: measure in a release build.
+// The shadow's pages aren't prefaulted, locked, huge or guarded. The shadow has no fixed base and
+// sets no limit of the Go heap, so a budget with a GoHeap may be open meanwhile. In a checked build
+// the shadow starts with 256 MiB, and becomes 16 times as large if fn runs out of room. In checked
+// and asan builds each [scope.Builder] touches all free bytes, so measure in a release build.
 //
-// Afterwards only the heads of the tables stay reserved, so that scopes and pools that fn kept stay
-// dead. Pointers that fn kept may then point into other memory: the addresses are reused, unlike
-// the addresses of other budgets.
+// After Measure only the heads of the tables stay reserved, so scopes and pools that fn kept stay
+// dead. The other addresses are reused, unlike the addresses of other budgets, so pointers that fn
+// kept may point into other memory.
 func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err
@@ -69,10 +71,10 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	return m.narrow(m.wide.fit(needs))
 }
 
-// MeasureDry is Measure of play in dry arenas ([Dry]), for package record. The widest plan has all
-// addresses that a budget may have, and takes no memory for them, so play hardly ever runs out of
-// room. Unused parts stay as planned, and so does Plan.Limits. A region's note has the recorded
-// bytes, or "never used".
+// MeasureDry is [Measure] for package record. It runs play on the arenas of a budget without memory
+// ([Dry]). The shadow has as many addresses as a budget may have, and takes no memory for them, so
+// play hardly ever runs out of room. The sizes of unused parts and Plan.Limits stay as planned. A
+// region's note has the recorded bytes, or "never used".
 func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err

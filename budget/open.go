@@ -8,18 +8,19 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Open checks the plan, reserves all its memory and lays it out. After that the budget asks the
-// system for no memory until Close, except in Reconfigure. By default every page of arenas and
-// tables is made present, if the system grants it ([Pages]).
+// Open checks the plan, reserves all memory of the plan and lays it out. After that the budget asks
+// the system for no memory until Close, except in Reconfigure. By default Open makes every page of
+// arenas and tables present, if the system grants this ([Pages]).
 func Open(plan Plan) (*Budget, error) { return openPlan(plan, fromSystem) }
 
-// OpenIn is Open in the caller's block: static memory, memory of C, a slice of another budget. The
-// block needs [Plan.Need] bytes. The caller decides whether its pages are present.
+// OpenIn is [Open] in a block of the caller, such as static memory, memory of C, or a slice of
+// another budget. The block needs [Plan.Need] bytes. The caller decides whether the block's pages
+// are present.
 //
 // Until Close returns, the block belongs to the budget, and reading or writing it directly is a
-// bug. After Close the old handles are dead until the block gets another use. A plan with tables of
-// another size is also another use: to open the block again while old handles exist, use the same
-// plan.
+// bug. After Close, old handles of the budget stay dead until the block gets another use. To open
+// the block again while old handles exist, use the same plan: a plan with tables of another size is
+// another use.
 func OpenIn(block []byte, plan Plan) (*Budget, error) {
 	return openPlan(plan, func(p Plan, l layout) (grant, error) { return fromBlock(block, p, l) })
 }

@@ -13,58 +13,61 @@ const (
 	GiB = 1 << 30
 )
 
-// Plan describes a budget: its parts and their sizes in bytes. Open checks it whole before anything
-// is mapped. Every region, slot, frame buffer and scratch arena starts at a multiple of 64 KiB, on
-// every target; Open rounds sizes up to that.
+// Plan describes a budget: its parts and their sizes in bytes. Open checks the whole plan before it
+// maps memory. Every region, slot, frame buffer and scratch arena starts at a multiple of 64 KiB on
+// every target, so its address space is rounded up to 64 KiB.
 type Plan struct {
 	Name string // 1 to 31 bytes of a-z, 0-9, _ and -
-	// Size is the bytes of all parts together, without tables; 0: their sum. A plan with a Rest
-	// needs a Size.
+	// Size is the bytes of all parts together, without tables; 0 is the sum of the parts. A plan
+	// with a [Rest] region needs a Size.
 	Size uint64
 	// Base is the address of the first byte, a multiple of 64 KiB; 0: anywhere.
 	Base    uint64
-	Regions []RegionPlan // up to 64, bottom first: rewinding one rewinds those after it
+	Regions []RegionPlan // up to 64, bottom first: rewinding one also rewinds the regions after it
 	Frame   FramePlan
 	Scratch ScratchPlan
 	Limits  Limits
 	Pages   Pages
-	// GoHeap is the collector's limit, not a wall: the collector runs when the Go heap gets there,
-	// and can't free live objects, so a program that keeps more alive exceeds the limit. Open sets
-	// it as the runtime's memory limit, with GOGC off, in bytes apart from the budget, at least
-	// 4 MiB. 0 leaves the collector as it is. A lower limit that is in force (GOMEMLIMIT) stays,
+	// GoHeap is the limit of the Go heap, in bytes apart from the budget. The limit is soft: the
+	// collector runs to keep it, but can't free live objects, so a program that keeps more alive
+	// exceeds it. Open sets GoHeap, at least 4 MiB, as the runtime's memory limit, and turns GOGC
+	// off. 0 leaves the collector as it is. If a lower limit is in force (GOMEMLIMIT), it stays,
 	// and Report.GoHeap says so. Close restores both settings.
 	//
-	// With [Rest], Open works out the number: the smallest of the bytes that the limits of the
-	// process ([platform.Limits]) leave after the budget, C's heap, page tables, and 16 MiB in
-	// reserve for the rest of the process. RLIMIT_DATA and RLIMIT_AS also count the stacks of the
-	// threads that the runtime may still make. Without a limit of the process, the machine's free
-	// memory decides. Open fails if fewer than 4 MiB, or than the arenas' tables take, are left.
-	// [Budget.Plan] then has the number, and Report.GoHeap the limit that it came from.
+	// With [Rest], Open computes GoHeap from the limits of the process ([platform.Limits]). From
+	// the bytes that each limit leaves, Open subtracts the budget, C's heap, page tables, and a
+	// reserve of 16 MiB for the rest of the process; the smallest result is GoHeap. For RLIMIT_DATA
+	// and RLIMIT_AS Open also subtracts the stacks of the threads that the runtime may still make.
+	// Without a limit of the process, the machine's free memory decides. Open fails if the result
+	// is less than 4 MiB, or less than the arenas' tables take. [Budget.Plan] has the result, and
+	// Report.GoHeap names the limit behind it.
 	GoHeap uint64
 	// CHeap is the memory of C's malloc, apart from the budget. It needs an import of package
 	// arena/with/malloc.
 	CHeap CHeapPlan
 	// Expected is the use over time that the author of the plan expects, for pictures and `upfront
-	// check`. It changes neither the layout nor a call.
+	// check`. It has no effect on the layout or on any call.
 	Expected []Expected
 
 	// OnError gets the errors that no call can return, such as the errors of finalizers that run
-	// because a load replaces their contents. It may be nil.
+	// because a load replaces old contents. OnError may be nil.
 	OnError func(error)
-	// OnWarn gets each [Warning], before the part is full: to log it, to evict, to admit no more.
-	// The goroutine that uses the part calls it, in the call that found the crossing: an Open, Temp
-	// or Close of a scope, a Do, a constructor that fails, a Load, Rewind or Release. Owners of
-	// slots may call it at the same time. For C's heap, and for heaps in a region, a goroutine of
-	// the library calls it within 100 ms of the crossing, while the owners go on. OnWarn must not
-	// use the part's memory: no allocation in it, no scope, no load. It may call
-	// [Budget.Published]. If it panics, the call that found the crossing panics, and a Load into
-	// the part is undone; on the library's goroutine a panic ends the process. OnWarn may be nil:
-	// reports count warnings all the same.
+	// OnWarn gets each [Warning] before the part is full, for example to log it, to evict values,
+	// or to stop admitting players. OnWarn may be nil; reports count warnings all the same.
+	//
+	// The goroutine that uses the part calls OnWarn, inside the call that noticed the crossing: an
+	// Open, Temp or Close of a scope, a Do, a constructor that fails, a Load, Rewind or Release.
+	// Owners of slots may call OnWarn at the same time. For C's heap, and for heaps in a region, a
+	// goroutine of the library calls OnWarn within 100 ms of the crossing, while the owners go on.
+	//
+	// OnWarn must not use the part's memory: it can't allocate, open a scope or load there. It may
+	// call [Budget.Published]. If OnWarn panics, the call that noticed the crossing panics, and a
+	// Load into the part is undone. On the library's goroutine the panic ends the process.
 	OnWarn func(Warning)
 }
 
 // RegionPlan is a named part of the budget. Name follows the rules of the plan's name, is unique,
-// and isn't "frame" or "scratch"; Note is for people.
+// and isn't "frame", "scratch" or "c_heap". Note is for people.
 //
 // The order of regions sets which regions end together. A Load, Rewind or Release of a region
 // empties the regions after it in the plan, but not its own siblings. So the region that lives
@@ -77,37 +80,37 @@ type Plan struct {
 //
 // With net after room, a load of any slot of room would also empty net; [Plan.Check] warns of that.
 //
-// Track suits regions from about 4 MiB up if a tick writes a small part: a snapshot then copies
-// only the written pages. In return, each snapshot makes a system call, and once in each turn of
-// the ring of snapshots the first write to a page is a page fault (about 1 µs). Track needs Linux
-// 6.7 on amd64 or 6.10 on arm64, and a build without race, asan or checked. Elsewhere
-// Report.NotGranted has a line, and snapshots compare pages.
+// Track makes a snapshot of package save copy only the pages that were written. It suits regions of
+// about 4 MiB or more, if a tick writes a small part of the region. In return, each snapshot makes
+// a system call, and once in each turn of the ring of snapshots the first write to a page is a page
+// fault (about 1 µs). Track needs Linux 6.7 on amd64 or 6.10 on arm64, and a build without race,
+// asan or checked. Elsewhere Report.NotGranted has a line, and snapshots compare pages.
 type RegionPlan struct {
 	Name string
 	// Size is the bytes of the region or of each slot. With Rest, the region takes the bytes that
 	// other parts leave of Plan.Size, at least 64 KiB.
 	Size  uint64
 	Slots int // 0: no slots; 1 to 4096: equal siblings, each with one owner
-	// State lets package save hash, compare and write the region: a load then begins with zeros and
-	// takes only plain data.
+	// State lets package save hash, compare and write the region. Each load then begins with zeros,
+	// and the region holds only pointer-free data.
 	State bool
 	Track bool // the system reports written pages to package save
-	// Trim says when free pages are returned to the system without a call of [Region.Trim]; "":
-	// never. It is an error of the plan if pages.prefault or pages.lock is required, because every
-	// page then stays. If another reason keeps the pages, Report.NotGranted has a line.
+	// Trim says when free pages are returned to the system without a call of [Region.Trim]; "" is
+	// never. A plan with Trim that also requires pages.prefault or pages.lock is invalid, because
+	// every page then stays. If the pages stay for another reason, Report.NotGranted has a line.
 	Trim TrimWhen
-	// Warn is the share of the region or of each slot that makes a [Warning]; 0: none. Each slot
-	// warns for itself. The frame and scratch have no warnings.
+	// Warn is the share of the region, or of each slot, at which the budget makes a [Warning]; 0 is
+	// none. Each slot warns for itself. The frame and scratch have no warnings.
 	Warn Percent
 	Note string
 
-	// Limits of the region or of each slot; 0 is the plan's limit.
+	// Limits are those of the region or of each slot; a 0 in Limits is the plan's limit.
 	Limits Limits
 }
 
-// Rest is the size of the one region that takes all bytes of Plan.Size that other parts and guards
-// leave ("rest" in JSON). A region with slots can't take it. As Plan.GoHeap, Rest is the bytes that
-// the limits of the process leave at Open.
+// Rest is a size: all bytes of Plan.Size that the other parts and guards leave ("rest" in JSON).
+// One region, without slots, may have this size. As Plan.GoHeap, Rest is the bytes that the limits
+// of the process leave at Open.
 const Rest uint64 = math.MaxUint64
 
 // TrimWhen is the moment at which a region's free pages are returned to the system.
@@ -122,21 +125,24 @@ const (
 // Percent is a share of a size, 1 to 99; 0 is none. In JSON it is "80%".
 type Percent int
 
-// CHeapPlan is the memory of C's malloc: one heap for the whole process, with addresses of its own,
-// which stays until the process ends. In JSON it is a size, or an object with these keys.
+// CHeapPlan is the memory of C's malloc: one heap for the whole process. The heap has addresses of
+// its own and stays until the process ends. In JSON a CHeapPlan is a size, or an object with these
+// keys.
 type CHeapPlan struct {
 	Size uint64 // bytes; 0: none
-	// Reserve is the part of Size for clean-up after the rest was full (malloc.CleanUp).
+	// Reserve is the part of Size for clean-up (malloc.CleanUp) after the rest of the heap was
+	// full.
 	Reserve uint64
-	// Runtime is the part of Size for requests whose refusal would end the process: Go's runtime
-	// makes them for a new thread, setenv and C.CString, and ld.so for thread-local data. They get
-	// it when the rest of the heap is full. The default is 64 KiB, about 200 threads with glibc.
+	// Runtime is the part of Size for requests whose refusal would end the process. Go's runtime
+	// makes such requests for a new thread, setenv and C.CString; ld.so makes them for thread-local
+	// data. They use this part when the rest of the heap is full. The default is 64 KiB, enough for
+	// about 200 threads with glibc.
 	Runtime uint64
-	// Fronts is the number of lists of freed blocks, each with its own lock, in front of the heap:
-	// 1 to 64. The default is 4. It never depends on the number of processors.
+	// Fronts is the number of lists of freed blocks in front of the heap, each with its own lock: 1
+	// to 64. The default is 4 on any number of processors.
 	Fronts int
-	// Trim is the time after which memory that stayed free is returned to the system; 0: never
-	// ("1s" in JSON). It is at least 10 ms.
+	// Trim is the time after which memory that stayed free is returned to the system ("1s" in
+	// JSON). It is at least 10 ms, or 0 for never.
 	Trim time.Duration
 	Warn Percent // of Size without Reserve and Runtime, for a [Warning]; 0: none
 }
@@ -147,32 +153,35 @@ func (c CHeapPlan) runtime() uint64 { return cmp.Or(c.Runtime, planRuntimeUsual)
 // room returns the part for all C code.
 func (c CHeapPlan) room() uint64 { return c.Size - c.Reserve - c.runtime() }
 
-// FramePlan sets 1 to 8 buffers of Size bytes each that take turns; 0 buffers make no frame. With 2
-// buffers an object of a frame lives until the end of the next frame, with 3 until the end of the
-// one after. One buffer takes half the memory of two, and each NextFrame rewinds it: an object
-// lives in its own frame only. If a worker or the GPU reads a frame after its end, use 2.
+// FramePlan sets the buffers of the frame: 1 to 8 of Size bytes each, which take turns. With 0
+// buffers the budget has no frame. With 1 buffer an object lives until the end of its own frame,
+// with 2 until the end of the next frame, with 3 until the end of the frame after that. If a worker
+// or the GPU reads a frame after its end, use 2.
 type FramePlan struct {
 	Buffers int
 	Size    uint64
 }
 
-// ScratchPlan sets 1 to 256 workers and for each 1 to 8 scratch arenas of Size bytes; 0 workers
-// make no scratch. Each defaults to 2: a function with a result on its caller's scratch uses the
-// other for its own work ([scope.Scratches.Pick]). Workers is also the number of leases at once.
+// ScratchPlan sets 1 to 256 workers, and for each worker 1 to 8 scratch arenas of Size bytes. With
+// 0 workers the budget has no scratch. Each defaults to 2: a function whose result is in its
+// caller's arena uses the other arena for its own work ([scope.Scratches.Pick]). Workers is also
+// the most leases at once.
 type ScratchPlan struct {
 	Workers int
 	Each    int // scratch arenas of a worker
 	Size    uint64
 }
 
-// Limits sets how many of each an arena may have open at once, 1 to 65535. The defaults, for 0, are
-// 64 scopes (a load's and the frame's own scope count), 64 pools, 256 owned values and 32 labels.
+// Limits sets how many scopes, pools, owned values and labels an arena may have open at once: 1 to
+// 65535 of each. A 0 is the default: 64 scopes, including the scope of a load or of the frame, 64
+// pools, 256 owned values and 32 labels.
 //
-// Each arena (region, slot, frame buffer, scratch) pays for its limits. In the budget's tables an
-// arena takes 0.6 KiB, a scope 128 bytes and a pool 64: 12.6 KiB by default. On the Go heap an
-// arena takes about 2 KiB, a scope 230 bytes, an owned value 64 and a label 400: 45 KiB by default.
-// Set lower limits for a region with many small slots ([RegionPlan]): with 4 of each, a slot takes
-// 1.3 KiB of tables and 4.8 KiB of the Go heap.
+// Limits take memory for each arena (region, slot, frame buffer, scratch arena). In the budget's
+// tables an arena takes 0.6 KiB, plus 128 bytes for each scope and 64 for each pool: 12.6 KiB by
+// default. On the Go heap an arena takes 1.3 KiB, plus about 230 bytes for each scope, 60 for each
+// owned value and 360 for each label: 41 KiB by default. Set lower limits for a region with many
+// small slots ([RegionPlan]): with 4 of each, a slot takes 1.3 KiB of tables and 3.8 KiB of the Go
+// heap.
 type Limits struct {
 	Scopes int `json:"scopes"`
 	Pools  int `json:"pools"`
@@ -182,25 +191,28 @@ type Limits struct {
 
 // Pages sets the plan's demands on the pages of its memory.
 //
-// Arenas and tables are resident, in whole pages. Guards, unplanned space, and the padding to the
-// next 64 KiB after an arena are only addresses; with Huge they may share a huge page with an
-// arena.
+// Arenas and tables may become resident, in whole pages. Guards, unplanned space, and the padding
+// to the next 64 KiB after an arena take only addresses. With Huge they may share a huge page with
+// an arena, and so be resident.
 //
-// Prefault is a trade. With it the whole worst case is resident from Open on: a plan of 64 MiB
-// takes 64 MiB even if a run uses 20, perhaps twice as much as the same program takes of a
+// Prefault is a trade. With Prefault the whole plan is resident from Open on: a plan of 64 MiB
+// takes 64 MiB even if a run uses 20, perhaps twice as much as the same program with a
 // garbage-collected heap. In return a frame has no page faults (0.1 to 1 µs each, more under load),
-// and a machine without the memory fails at Open, not later. Without it a page becomes resident at
-// its first use and stays so until Close; rewinding frees no pages, but [Budget.Trim] does. Open
-// may then succeed, and a later write may end the process: the OOM killer. Servers and consoles
-// want Prefault, tools don't. [Plan.Cost] returns the cost in advance; Report.Resident is the cost
-// when it was last measured. Prefault and Lock include the memory of C's malloc (Plan.CHeap).
+// and a machine with too little memory fails during Open.
+//
+// Without Prefault a page becomes resident at its first use, and stays resident until Close. A
+// rewind returns no pages to the system; [Budget.Trim] does. On a machine with too little memory
+// Open may then succeed, and the OOM killer may end the process at a later write. Servers and
+// consoles want Prefault, tools don't. [Plan.Cost] returns the cost in advance; Report.Resident is
+// the resident bytes when last measured. Prefault and Lock include the memory of C's malloc
+// (Plan.CHeap).
 type Pages struct {
 	// Prefault makes every page of arenas and tables present before Open returns; default: wished.
 	Prefault Demand
 	Lock     Demand // pages stay present and are never swapped out; default: off
 	Huge     Demand // huge pages; default: off
-	// Guards are 64 KiB without access after each arena, part of the layout even if not granted;
-	// default: off.
+	// Guards put 64 KiB without access after each arena; default: off. The layout has this space
+	// even if the system refuses the guards.
 	Guards Demand
 	// Base begins the budget at Plan.Base; default: wished, or off without a Base.
 	Base Demand
@@ -239,7 +251,7 @@ const (
 	Default  Demand = ""         // the field's own default
 	Off      Demand = "off"      // not requested
 	Wished   Demand = "wished"   // best effort: a refusal is a line of the report
-	Required Demand = "required" // requested; a refusal fails Open, with the remedy
+	Required Demand = "required" // a refusal fails Open, with an error that names the remedy
 )
 
 // asks reports whether the budget asks the system.

@@ -15,8 +15,9 @@ import (
 //
 //	plan "handheld": regions[2].size: 0 bytes; give a size
 //
-// For a plan that a 64-bit target can lay out it returns nil, or an [ErrWarning] about a likely
-// mistake. It doesn't check that the machine has the memory, or 32 bits the addresses; Open does.
+// For a plan that a 64-bit target can lay out, Check returns nil, or an error that matches
+// [ErrWarning]. It doesn't check that the machine has enough memory, or that a 32-bit target has
+// enough addresses; Open does.
 func (p Plan) Check() error {
 	if err := p.check(); err != nil {
 		return err
@@ -28,10 +29,11 @@ func (p Plan) Check() error {
 	return errors.Join(errs...)
 }
 
-// ErrWarning matches, with errors.Is, the result of Check for a valid plan with a likely mistake.
-// Open accepts such a plan, and [Plan.String] shows the warnings:
+// ErrWarning matches, with errors.Is, the error that [Plan.Check] returns for a valid plan with a
+// likely mistake. Open accepts such a plan, and [Plan.String] shows the warning. The mistakes are:
 //
-//   - a region without slots above one with slots: a load, rewind or release of any slot empties it
+//   - a region without slots above one with slots: a load, rewind or release of any slot empties
+//     the region above
 //   - an expected size above the size of its part
 var ErrWarning = errors.New("warning")
 

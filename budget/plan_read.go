@@ -12,15 +12,15 @@ import (
 const planFileMax = 1 * MiB
 
 // ReadPlan reads a plan from a JSON file and checks it. Sizes are numbers of bytes, or strings with
-// KiB, MiB or GiB:
+// KiB, MiB, GiB or TiB:
 //
 //	{"name": "handheld", "go_heap": "32MiB",
 //	 "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],
 //	 "frame": {"buffers": 2, "size": "1MiB"}, "scratch": {"workers": 2, "size": "1MiB"}}
 //
-// The plan may also have a "size" (one region may take its "rest"), a "base" (an address), and
-// "limits" of "scopes", "pools", "owned" and "labels". A region may have "slots", "state", "track"
-// and limits of its own. Each demand of "pages" is "off", "wished" or "required":
+// The plan may also have a "size" (the size of one region may then be "rest"), a "base" (an
+// address), and "limits" of "scopes", "pools", "owned" and "labels". A region may have "slots",
+// "state", "track" and limits of its own. Each demand of "pages" is "off", "wished" or "required":
 //
 //	{"name": "server", "size": "96MiB", "base": "0x200000000000",
 //	 "regions": [{"name": "cache", "size": "rest"},
@@ -28,15 +28,16 @@ const planFileMax = 1 * MiB
 //	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off",
 //	  "base": "required"}}
 //
-// A go_heap may also be "rest" ([Plan.GoHeap]). "c_heap" is the size of C's malloc, or an object
-// with its keys; a region's "trim" is "empty", and a "warn" is a share of its size:
+// A go_heap may also be "rest" ([Plan.GoHeap]). "c_heap" is a size, or an object with the keys of
+// [CHeapPlan]. A region's "trim" may be "empty", and "warn" is a share of the size:
 //
 //	{"name": "worker", "go_heap": "rest",
 //	 "c_heap": {"size": "64MiB", "reserve": "1MiB", "runtime": "64KiB",
 //	  "fronts": 4, "trim": "1s", "warn": "80%"},
 //	 "regions": [{"name": "job", "size": "32MiB", "trim": "empty", "warn": "90%"}]}
 //
-// "expected" is the use over time that pictures and checks compare with ([Expected]):
+// "expected" is the use over time that pictures and checks compare with the measured use
+// ([Expected]):
 //
 //	{"name": "pond", "regions": [{"name": "level", "size": "2MiB"}],
 //	 "expected": [
@@ -59,7 +60,7 @@ func ReadPlan(name string) (Plan, error) {
 	return readPlan(name+":", data)
 }
 
-// ParsePlan is ReadPlan for JSON in memory; its errors begin with "line 7:".
+// ParsePlan is [ReadPlan] for JSON in memory. Its errors begin with the line, such as "line 7:".
 func ParsePlan(data []byte) (Plan, error) { return readPlan("line ", data) }
 
 func readPlan(place string, data []byte) (Plan, error) {
@@ -122,8 +123,8 @@ func readList[V any](file *jsonfile.File, v *jsonfile.Value, most int, keys func
 	return list
 }
 
-// UnmarshalJSON is ParsePlan: a plan inside other JSON is read as strictly. Lines count from the
-// plan's first.
+// UnmarshalJSON is [ParsePlan] for a plan inside other JSON. Line numbers in its errors count from
+// the plan's first line.
 func (p *Plan) UnmarshalJSON(data []byte) error {
 	plan, err := ParsePlan(data)
 	if err == nil {

@@ -293,7 +293,8 @@ func (l layout) pages(page uint64) (list []platform.PageRun) {
 	return list
 }
 
-// Cost is the maximum that a budget takes of a machine, in bytes. It depends only on the plan.
+// Cost is the most memory and address space that a budget takes of a machine, in bytes. It depends
+// only on the plan.
 type Cost struct {
 	// Addresses is the budget's address space: arenas, tables, padding to 64 KiB, guards, and
 	// unplanned space.
@@ -302,14 +303,15 @@ type Cost struct {
 	Resident4K  uint64 `json:"resident_4k"`
 	Resident64K uint64 `json:"resident_64k"` // the same with pages of 64 KiB
 	// GoHeap is outside the budget: the plan's go_heap, or the Go side of the arenas' tables if
-	// that is larger. For a Rest it is the least that Open accepts, or the number after Open.
+	// that is larger. If the plan's go_heap is the [Rest], GoHeap is the least that Open accepts,
+	// and after Open the number that Open computed.
 	GoHeap uint64 `json:"go_heap"`
 	CHeap  uint64 `json:"c_heap,omitempty"` // outside the budget: the memory of C's malloc
 }
 
-// Cost returns the maximum that a budget of the plan takes: addresses, which cost nothing by
-// themselves, resident memory, and the share of the Go heap. It fails as Open does if the plan is
-// invalid or can't be laid out. With huge pages all addresses may become resident.
+// Cost returns the most that a budget of the plan takes: addresses, which cost nothing by
+// themselves, resident memory, and the share of the Go heap. With huge pages all addresses may
+// become resident. Cost fails, as Open does, if the plan is invalid or can't be laid out.
 func (p Plan) Cost() (Cost, error) {
 	if err := p.check(); err != nil {
 		return Cost{}, err

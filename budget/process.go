@@ -12,20 +12,20 @@ import (
 )
 
 // CHeapReport describes C's malloc at the time of the report. Used includes the headers of blocks.
-// Neither Used nor Free includes the part for Go's runtime. Fulls counts refused requests, except
-// those larger than the heap.
+// Used and Free leave out the part for Go's runtime. Fulls counts refused requests, except requests
+// larger than the heap.
 type CHeapReport struct {
 	ArenaReport
 	// Runtime is the size of the part for Go's runtime (CHeapPlan.Runtime).
 	Runtime     uint64 `json:"runtime"`
 	RuntimeUsed uint64 `json:"runtime_used"`
 	RuntimePeak uint64 `json:"runtime_peak"`
-	// Larges counts requests larger than the heap, such as probes of the size of memory, and
-	// LastLarge is the size of the last one.
+	// Larges counts requests larger than the heap, such as those of a program that probes the size
+	// of memory. LastLarge is the size of the last such request.
 	Larges    uint64 `json:"larges,omitempty"`
 	LastLarge uint64 `json:"last_large,omitempty"`
-	// Static is the size of the heap in the program's image that serves C until Open. Its blocks
-	// stay there; StaticUsed is their bytes.
+	// Static is the size of the heap in the program's image that serves C until Open. Blocks of
+	// this heap stay in it after Open; StaticUsed is the bytes of these blocks.
 	Static     uint64 `json:"static"`
 	StaticUsed uint64 `json:"static_used"`
 	// Trimmed is the bytes that were returned to the system since the start.

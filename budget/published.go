@@ -6,10 +6,10 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Report describes the budget now, or after Close as it was then. It reads the arenas themselves,
-// so it belongs to the goroutine that drives the program, while no worker uses a region or numbered
-// scratch. Any other goroutine uses [Budget.Published]. Scratch of leases is as of its last
-// Release. Cost: O(arenas), and that of [Budget.Missing] for the resident bytes.
+// Report describes the budget now, or as of Close. It reads the arenas themselves, so only the
+// goroutine that drives the program may call it, while no worker uses a region or numbered scratch.
+// Any other goroutine uses [Budget.Published]. Scratch of leases is as of its last Release. Cost:
+// O(arenas), and that of [Budget.Missing] for the resident bytes.
 func (b *Budget) Report() Report {
 	if !b.closed.Load() {
 		b.measure()
@@ -24,15 +24,16 @@ func (b *Budget) isOurs(arena int) bool {
 	return scratch < 0 || b.leases.isFixed(scratch)
 }
 
-// Published describes each arena as it was last published. Any goroutine may call it at any time: a
-// console, a metrics page, a log. Open and Close publish every arena. Between them:
+// Published describes each arena as of its last publication. Any goroutine may call Published at
+// any time, for example for a console, a metrics page or a log. Open and Close publish every arena.
+// Between Open and Close:
 //
 //	arena                                  published by each
 //	a region, a slot                       Load, Rewind, Release and Reconfigure that touches it
 //	the frame, a numbered worker's scratch NextFrame
 //	scratch of leases                      Release of a lease
 //
-// The Go heap, C's malloc and the errors are as of the call, or of Close. Cost: O(arenas) and a
+// The Go heap, C's malloc and the errors are as of the call, or as of Close. Cost: O(arenas), for a
 // copy.
 func (b *Budget) Published() Report {
 	return b.report(func(int) bool { return false })

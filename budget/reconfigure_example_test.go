@@ -16,8 +16,8 @@ func loadWorld(r budget.Region, size int) error {
 	return err
 }
 
-// The city has many sounds and a small map, the desert few sounds and a large map. The edge between
-// them moves.
+// The city has many sounds and a small map; the desert has few sounds and a large map. Reconfigure
+// moves the boundary between the two regions.
 func ExampleBudget_Reconfigure() {
 	b, err := budget.Open(budget.Plan{Name: "worlds", Regions: []budget.RegionPlan{
 		{Name: "sound", Size: 512 * budget.KiB}, {Name: "map", Size: 256 * budget.KiB}}})

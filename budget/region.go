@@ -14,10 +14,11 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Region is a region of an open budget, or a slot during one ownership. Rewinding a region also
-// rewinds those after it in the plan, but never its siblings ([RegionPlan] shows the order). A
-// report of misuse in an emptied region names the Load, Rewind or Release that emptied it, and its
-// line. Region is a small value; copy it freely. The methods of the zero Region panic.
+// Region is a region of an open budget, or a slot from its Acquire to its Release. Rewinding a
+// region also rewinds the regions after it in the plan, but rewinding a slot doesn't touch its
+// siblings ([RegionPlan] shows the order). A report of misuse in an emptied region names the Load,
+// Rewind or Release that emptied the region, and the line of that call. Region is a small value;
+// copy it freely. The methods of the zero Region panic.
 type Region struct {
 	*region
 	owner  uint64      // the owner word when this was made
@@ -157,8 +158,8 @@ func (r Region) its() *region {
 // released reports whether r's ownership of the slot has ended.
 func (r Region) released() bool { return r.owner != r.its().owner.Load()&^ownerShut }
 
-// Region returns the region of that name. It panics for an unknown name, or if the region has
-// slots: a caller's bug.
+// Region returns the region of that name. An unknown name, or a region with slots, is a caller's
+// bug and panics.
 func (b *Budget) Region(name string) Region {
 	for _, r := range b.regions {
 		if r.name == name && r.slot < 0 {
@@ -184,22 +185,23 @@ func (b *Budget) regionNames(slots bool) string {
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-// In returns the region for a call inside a load of a lower region. The token is s, the scope of
-// that load's function. Load, Rewind and Release accept the result while the function runs, one at
-// a time. Afterwards, or with another scope, they return ErrLoading. Everything else works as
-// without In. A goroutine that the function started may also use the result. The outer load waits
-// for the inner one, and reports a bug if it outlasts the outer load's function.
+// In returns r with a token, for calls inside a load of a lower region. The token is s, the scope
+// that this load passed to its function. While the function runs, Load, Rewind, Release and Trim
+// accept the returned Region, one call at a time. After the function has returned, or with another
+// scope, they return [ErrLoading]. All other methods work as on r. A goroutine that the function
+// started may also use the returned Region. The outer load waits for such a call to end; if the
+// call outlasts the function, the outer load reports a bug.
 func (r Region) In(s scope.Scope) Region { return Region{r.its(), r.owner, s, true} }
 
 // Name returns the region's name in the plan; a slot's name has its number: "match 3".
 func (r Region) Name() string { return r.its().name }
 
 // Slot returns the slot's number among its siblings, from 0, or -1 for a region without slots. A
-// program with a Go value for each slot can keep them in a slice by that number.
+// program that has a Go value for each slot can index a slice with this number.
 func (r Region) Slot() int { return r.its().slot }
 
-// Base returns the base for pointers within this region: arena.Ptr and its like. They count from
-// the region's start, so a copy of its bytes can be read on another machine.
+// Base returns the base for pointers within this region, such as [arena.Ptr]. These pointers count
+// from the region's start, so a copy of the region's bytes can be read on another machine.
 func (r Region) Base() arena.Base {
 	header := r.its().b.table.Row(uint64(r.index))
 	return arena.BaseAt(unsafe.Add(unsafe.Pointer(header), header.Arena.Start), header.Size())
@@ -243,10 +245,10 @@ func insistFrom(i, n int, step func(i int)) {
 	}
 }
 
-// Reader lets a worker pin a region. While it is pinned, Load, Rewind and Release of the region, or
-// of a region below it, wait. A pin only delays the rewind; workers that write the same object need
-// a lock of their own. A worker that follows reloads reads the newest Loaded from an atomic.Pointer
-// that the loader stores to.
+// Reader lets a worker pin a region. While the region is pinned, each Load, Rewind and Release of
+// this region, or of a region below, waits. A pin only delays the rewind: workers that write the
+// same object need a lock of their own. To see reloads, a worker reads the newest [Loaded] from an
+// atomic.Pointer that the loader stores to.
 type Reader struct {
 	region *region
 	owner  uint64 // the owner word when this was made
@@ -255,9 +257,9 @@ type Reader struct {
 	_      [64]byte // a cache line of its own: each worker writes only its own reader
 }
 
-// Reader returns a new reader for a worker; the name is for the error of a load that waits in vain.
-// Make it once, at set-up. A slot's reader ends with Release: make it in the slot's load, where
-// [Budget.SealStrict] allows the Go allocation.
+// Reader returns a new reader for a worker. The error of a load that waits in vain has the reader's
+// name. Make a reader once, at set-up. A slot's reader ends with the slot's Release, so make it in
+// the slot's load, where [Budget.SealStrict] allows the Go allocation.
 func (r Region) Reader(name string) *Reader {
 	r.its().b.mu.Lock()
 	defer r.b.mu.Unlock()
@@ -266,11 +268,11 @@ func (r Region) Reader(name string) *Reader {
 	return d
 }
 
-// Pin pins the region and reports whether it did: until Unpin it isn't rewound. It returns false
-// while the region is being loaded or rewound, after a slot's release, and after Close; do other
-// work before the next try. Call Loaded.Get after Pin. One goroutine at a time holds a Reader's
-// pin: a second Pin before Unpin panics, so make one Reader for each worker. Cost: one atomic write
-// and one read.
+// Pin pins the region and reports whether it did. The region isn't rewound until Unpin. Pin returns
+// false while the region is being loaded or rewound, after a slot's release, and after Close; do
+// other work before the next try. Call [Loaded.Get] after Pin. A Reader has at most one pin: a
+// second Pin before Unpin panics, so make one Reader for each worker. Cost: one atomic write and
+// one read.
 func (d *Reader) Pin() bool {
 	if d.inside.Swap(true) {
 		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice: each worker has a Reader of its own", d.name, d.region.name))
@@ -289,9 +291,9 @@ func (d *Reader) Unpin() {
 	}
 }
 
-// Report describes the region now, or after Close as it was then. After a slot's release only Name
-// is set. It belongs to the goroutine that may load the region, while no load below runs; any other
-// goroutine uses [Budget.Published].
+// Report describes the region now, or as of Close. After a slot's release only Name is set. Only
+// the goroutine that may load the region may call Report, while no load of a lower region runs. Any
+// other goroutine uses [Budget.Published].
 func (r Region) Report() ArenaReport {
 	if r.released() {
 		return ArenaReport{Name: r.name} // the bytes belong to another owner

@@ -22,12 +22,12 @@ type ArenaReport struct {
 	Size  uint64 `json:"size"`
 	Used  uint64 `json:"used"`
 	Peak  uint64 `json:"peak"` // highest since Open or Reconfigure, temporaries included
-	// LoadPeak is the highest use of a region since it was last emptied; for frame and scratch it
-	// is Peak.
+	// LoadPeak is the highest use of a region since it was last emptied. For frame and scratch
+	// LoadPeak is the same as Peak.
 	LoadPeak uint64 `json:"load_peak"`
 	Free     uint64 `json:"free"`
-	// Counted reports whether Objects, Padding and the objects of Labels and Scopes are known: in
-	// checked builds.
+	// Counted reports whether Objects, Padding, and the objects in Labels and Scopes are known.
+	// They are known in checked builds.
 	Counted    bool          `json:"counted,omitempty"`
 	Objects    uint64        `json:"objects,omitempty"` // live allocations
 	Finalizers uint64        `json:"finalizers"`        // run since Open
@@ -38,12 +38,13 @@ type ArenaReport struct {
 	Labels     []scope.Usage `json:"labels,omitempty"`  // use of each scope.Label, by name
 	// Scopes has the use of each scope's name, but not on scratch arenas.
 	Scopes []scope.Usage `json:"scopes,omitempty"`
-	// Sites has the calls that allocated Used, for regions in checked builds.
+	// Sites has the calls that allocated the bytes of Used. Only regions in checked builds have
+	// Sites.
 	Sites []Site `json:"sites,omitempty"`
 	// Caches has the counts of all caches of package cache in the arena since Open.
 	Caches scope.CacheCounts `json:"caches,omitzero"`
-	// Inner has the heaps, buddies, rings and pools of package arena in the arena's open scopes,
-	// and the caches.
+	// Inner has the heaps, buddies, rings and pools of package arena, and the caches, in the
+	// arena's open scopes.
 	Inner []scope.Inner `json:"inner,omitempty"`
 
 	Fulls    int    `json:"fulls,omitempty"`     // full errors since Open
@@ -57,13 +58,13 @@ type ArenaReport struct {
 type Report struct {
 	Name string `json:"name"`
 	Size uint64 `json:"size"` // bytes, tables and guards included
-	// Reserved is the bytes of addresses: Size, mostly rounded up to a power of two. They cost
-	// nothing.
+	// Reserved is the budget's address space: Size, mostly rounded up to a power of two. Addresses
+	// cost nothing.
 	Reserved uint64 `json:"reserved"`
-	// Committed is the part of Size that may be read and written: all but the guards in force.
+	// Committed is the part of Size that may be read and written: all except the guards in force.
 	Committed uint64 `json:"committed"`
 	// Resident is the part of Size that was present when last measured: by Open, [Budget.Report] or
-	// [Budget.Trim]. Pages that are used later come on top, up to the resident bytes in Cost.
+	// [Budget.Trim]. Pages that are used later add to Resident, up to the resident bytes in Cost.
 	Resident uint64 `json:"resident"`
 	// Cost is the maximum that the plan takes ([Plan.Cost]).
 	Cost Cost `json:"cost"`
@@ -78,8 +79,8 @@ type Report struct {
 	Errors     []string `json:"errors,omitempty"`
 	ErrorCount int      `json:"error_count"` // how many there were
 	GoHeap     GoHeap   `json:"go_heap"`
-	// CHeap is C's malloc, if the program imports package arena/with/malloc; else it is zero. It
-	// isn't one of Arenas, because it is outside of the budget's Size.
+	// CHeap describes C's malloc if the program imports package arena/with/malloc; otherwise it is
+	// zero. Arenas doesn't include C's malloc, which is outside the budget's Size.
 	CHeap CHeapReport `json:"c_heap,omitzero"`
 	Plan  Plan        `json:"plan"` // as opened, with its defaults filled in
 
@@ -332,14 +333,16 @@ func (p *published) size(arena int) uint64 {
 
 // GoHeap is the Go runtime's memory in the whole process, outside the budget. Sizes are in bytes.
 type GoHeap struct {
-	// Limit is the collector's limit that Open set: the plan's go_heap, or less (From). 0 is none.
+	// Limit is the collector's limit: the plan's go_heap, or a lower limit (see From). 0 is no
+	// limit.
 	Limit uint64 `json:"limit"`
 	// From is the origin of a Limit that isn't a number of the plan: "the rest of cgroup memory.max
 	// 524288KiB", or a lower GOMEMLIMIT of the operator.
 	From string `json:"from,omitempty"`
-	// Reserve is the bytes that a Rest leaves free; 0 if the plan has a number.
+	// Reserve is the bytes that Open left free if go_heap is the [Rest], and 0 if go_heap is a
+	// number.
 	Reserve uint64 `json:"reserve,omitempty"`
-	// Used is the bytes from the system, as the runtime's memory limit counts them.
+	// Used is the bytes that the runtime has from the system, as its memory limit counts them.
 	Used        uint64 `json:"used"`
 	Collections uint64 `json:"collections"` // since Open
 }

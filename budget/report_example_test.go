@@ -28,7 +28,8 @@ func playedCabin() *budget.Budget {
 	return b
 }
 
-// A report is recorded as JSON, and read again: Suggest makes a plan of many.
+// A program writes a report as JSON and reads it again. Suggest makes a plan from many such
+// reports.
 func ExampleReport_json() {
 	b := playedCabin()
 	defer b.Close()
@@ -81,8 +82,8 @@ func ExampleReport_json() {
 	// 65536 bytes were planned
 }
 
-// Any goroutine may log the result of Published, or a part of it. Sizes are numbers of bytes, and
-// each name is a group.
+// Any goroutine may log the result of Published, or a part of the result. Sizes are numbers of
+// bytes, and each arena is a group.
 func ExampleArenaReport_LogValue() {
 	b := playedCabin()
 	defer b.Close()

@@ -12,11 +12,12 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// String draws the memory map: a bar for each region, then frame and scratch arenas, then the Go
-// heap if the plan gives it a share, and C's malloc if the program has it in a heap. Use by scope
-// and label follows, largest peak first, at most 8 scopes and 8 labels an arena. In checked builds
-// it counts live allocations: "used 0.4KiB in 3 objects". Sizes are as [SizeText] writes them.
-// Slots, buffers or scratch arenas with the same text share one line.
+// String draws the memory map: a bar for each region, then for each frame buffer and scratch arena,
+// then for the Go heap if it has a limit, and for C's malloc if the program has it in a heap. The
+// use of each scope and label follows, largest peak first, at most 8 scopes and 8 labels for each
+// arena. In checked builds String also counts live allocations: "used 0.4KiB in 3 objects". Sizes
+// are as [SizeText] writes them. Slots, buffers or scratch arenas with the same text share one
+// line.
 func (r Report) String() string {
 	var bars, names reportLines
 	for _, x := range r.Arenas {
@@ -190,7 +191,7 @@ func bar(used, peak, size uint64, width int) string {
 
 // LogValue returns the report as a group of attributes with its JSON keys; sizes are numbers of
 // bytes. Each arena is a group under its name: "level", "match.3", "frame.0", "scratch.0.1". The
-// group leaves out arenas that were never used, the plan, and the sites, which may be thousands.
+// group leaves out the plan, the sites, and arenas that were never used.
 func (r Report) LogValue() slog.Value {
 	r.Arenas = slices.DeleteFunc(slices.Clone(r.Arenas), func(a ArenaReport) bool { return a.Peak == 0 && a.Finalizers == 0 })
 	return slog.GroupValue(append([]slog.Attr{slog.String("name", r.Name)}, logged(reflect.ValueOf(r))...)...)

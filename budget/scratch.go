@@ -6,23 +6,25 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Scratch returns one scratch arena of a worker; both numbers count from 0, and a number outside
-// the plan's range is a caller's bug and panics. See [Budget.Scratches].
+// Scratch returns one scratch arena of a worker; [Budget.Scratches] returns all of them. Both
+// numbers count from 0. A number outside the plan's range is a caller's bug and panics.
 func (b *Budget) Scratch(worker, which int) scope.Scratch { return b.Scratches(worker).Scratch(which) }
 
-// Scratches returns the scratch arenas of a worker. They belong to that worker until Close and are
-// never lent. A worker outside the plan's range, or one whose scratch is lent, is a caller's bug
-// and panics: call it at set-up, before the first Lease. Cost: an atomic read.
+// Scratches returns the scratch arenas of the worker with this number. They belong to the worker
+// until Close and are never lent. A number outside the plan's range, or a worker whose scratch is
+// lent, is a caller's bug and panics. So call Scratches at set-up, before the first Lease. Cost: an
+// atomic read.
 func (b *Budget) Scratches(worker int) scope.Scratches { return b.leases.of(worker) }
 
-// Lease lends the scratch arenas of a free worker. It waits until a worker is free; if ctx ends
-// first, it returns an error with the number of loans. Waiting goroutines are served in turn. After
-// Close it returns ErrClosed, also to goroutines that wait. It returns an error if all workers are
-// taken by number, and panics if the plan has no scratch. A goroutine that borrows again mostly
-// gets the arenas that it released, which its processor's caches hold.
+// Lease lends the scratch arenas of a free worker: a worker whose arenas are neither lent nor taken
+// by number ([Budget.Scratches]). It waits until a worker is free; if ctx ends first, it returns an
+// error with the number of loans. Waiting goroutines are served in turn. After Close, Lease returns
+// [ErrClosed], also to goroutines that already wait. It returns an error if all workers are taken
+// by number, and panics if the plan has no scratch. A goroutine that borrows again mostly gets the
+// same arenas, which may still be in its processor's caches.
 //
-// Cost: with its Release some 50 ns, and a check of each lent worker; for a goroutine that waits,
-// also a channel and a lock. No Go allocation.
+// Cost: some 50 ns together with Release, and a check of each lent worker. A goroutine that waits
+// also uses a channel and a lock. No Go allocation.
 func (b *Budget) Lease(ctx context.Context) (Lease, error) { return b.leases.lease(ctx) }
 
 // scratchAsPublished reports whether no numbered worker's scratch was used since it was published.

@@ -14,7 +14,7 @@ type borrowedFrog struct{ Age, X, Y int32 }
 
 var borrowed = scope.Plain[borrowedFrog]()
 
-// ExampleOpenScratch is all that a program needs for scratch alone.
+// ExampleOpenScratch is a whole program that uses only scratch.
 func ExampleOpenScratch() {
 	b, err := budget.OpenScratch(1, 64*budget.KiB)
 	if err != nil {
@@ -31,8 +31,8 @@ func ExampleOpenScratch() {
 	// <nil> 0
 }
 
-// ExampleBudget_Lease lends scratch arenas to goroutines that come and go. They are more than the
-// workers.
+// ExampleBudget_Lease lends scratch arenas to goroutines that come and go. There are more
+// goroutines than workers.
 func ExampleBudget_Lease() {
 	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Scratch: budget.ScratchPlan{Workers: 3, Size: 64 * budget.KiB}})

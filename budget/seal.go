@@ -10,38 +10,40 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-// Seal ends set-up: the budget makes no more requests to the system for memory until Close, except
-// where the program asks: in a Trim, and where the plan has "trim". So Reconfigure fails from now
-// on if it would move guards, or lock pages that were padding. After SealStrict, Seal ends the
-// strict mode: a program can be strict in its frames and merely sealed while it changes levels.
+// Seal ends set-up. From now on until Close the budget makes no memory requests to the system,
+// except to return pages in a Trim or where the plan has "trim". So Reconfigure fails if it would
+// have to move guards, or to lock pages that were padding. After SealStrict, Seal ends the strict
+// mode: a program can call SealStrict for its frames, and Seal while it changes levels.
 //
 // Seal fails after Close. It belongs to the goroutine that drives the program.
 func (b *Budget) Seal() error { return b.seal("Seal", false) }
 
-// SealStrict is Seal. In a checked build NextFrame then panics if the program allocated on the Go
-// heap since the last NextFrame, and names the lines. Engines for consoles assert on malloc in the
-// same way.
+// SealStrict is Seal, with a check in checked builds: NextFrame panics if the program allocated on
+// the Go heap since the last NextFrame. The panic names the lines.
 //
-// It counts from the first NextFrame after SealStrict, and counts every goroutine's allocations,
-// because the process has one Go heap. Some allocations don't count, by their call stacks:
+// The check begins at the first NextFrame after SealStrict. It counts the allocations of all
+// goroutines, because the process has one Go heap. By their call stacks, these allocations don't
+// count:
 //
-//   - The runtime's own.
-//   - Those inside calls that a frame makes rarely, a loader and its calls included: Load, Rewind,
-//     Release, Acquire, Trim, Reconfigure, Report, Published, Inside, Walk, Missing, NoHeap, the
-//     Open and Close of another budget, [Timeline.Read], the files and Ring.Diff of package save,
-//     and package record. Allocations before or after these calls count. So do an escaping closure
-//     for Load, and work on the result of Published.
-//   - If a Load, Rewind or Release runs between two NextFrames: those of other goroutines, which
-//     may work for a loader, and those more than 32 calls deep. If owners load slots all the time,
-//     look for garbage in a test with fewer loads.
-//   - All between two NextFrames if an arena was full, because making its error allocates.
+//   - Allocations of the runtime for itself.
+//   - Allocations inside calls that a frame makes rarely, and inside the functions that these calls
+//     run, such as a loader: Load, Rewind, Release, Acquire, Trim, Reconfigure, Report, Published,
+//     Inside, Walk, Missing, NoHeap, the Open and Close of another budget, [Timeline.Read], the
+//     files and Ring.Diff of package save, and package record. Allocations before or after these
+//     calls do count, such as an escaping closure for Load, or work on the result of Published.
+//   - If a Load, Rewind or Release runs between two NextFrames: allocations of other goroutines,
+//     which may work for a loader, and allocations more than 32 calls deep. If owners load slots
+//     all the time, look for garbage in a test with fewer loads.
+//   - If an arena was full between two NextFrames: all allocations between them, because making the
+//     full error allocates.
 //
-// An error that NextFrame returns counts at the next NextFrame. If NextFrame panics, it has done
-// nothing else, and the count begins again.
+// If NextFrame returns an error, the allocations for the error count at the next NextFrame. If
+// NextFrame panics, it has done nothing else, and the count begins again.
 //
-// SealStrict fails as Seal does, and in every build while another budget of the process is strict.
-// Cost in a checked build: each NextFrame stops the world, and runs a collection if any goroutine
-// has allocated; each allocation is recorded. In other builds it costs nothing.
+// SealStrict fails as Seal does. In every build it also fails while another budget of the process
+// is strict. Cost in a checked build: the runtime records each allocation, and each NextFrame stops
+// the world, and runs a collection if any goroutine has allocated. In other builds SealStrict costs
+// nothing.
 func (b *Budget) SealStrict() error { return b.seal("SealStrict", true) }
 
 func (b *Budget) seal(what string, strict bool) error {
@@ -120,14 +122,15 @@ func (b *Budget) strictFrame() {
 	}
 }
 
-// NoHeap runs fn once. It returns an error if there was an allocation on the Go heap meanwhile,
-// with the number of objects and bytes, and the lines with their callers. If fn fills caches of its
-// own, run it once before.
+// NoHeap runs fn once. If the program allocates on the Go heap meanwhile, NoHeap returns an error
+// with the number of objects and bytes, and the allocating lines with their callers. If fn fills
+// caches of its own, run fn once before.
 //
-// The process has one Go heap: allocations of other goroutines also count and are named, so don't
-// run such a test in parallel. Allocations of Load and similar calls in fn count as well.
-// Allocations of the runtime itself (threads, lists of waiters and timers) don't. Of objects under
-// 16 bytes without pointers the runtime records only the first in each block of 16.
+// The process has one Go heap, so allocations of other goroutines also count. Don't run such a test
+// in parallel. Allocations inside Load and similar calls in fn count. Allocations of the runtime
+// for itself (threads, lists of waiters and timers) don't count. Several objects under 16 bytes
+// without pointers may share a block of 16 bytes; the runtime records only the first object of such
+// a block.
 //
 // Cost: two collections, and a record of each allocation in fn that stays for the life of the
 // process. It is for tests.

@@ -9,20 +9,20 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Slots are the slots of a region: equal siblings, each with one owner. A slot is loaded and
-// rewound without touching the others. A match, a room, or a part of a streamed world takes one. A
-// new level may be loaded into a free slot while the old one plays, and swapped in when it is
-// complete; if the load fails, the old level stays.
+// Slots are the slots of a region: equal siblings, each with at most one owner. A slot is loaded
+// and rewound without touching the others. Use a slot for a match, a room, or a part of a streamed
+// world. A program may load a new level into a free slot while the old level plays, and swap when
+// the load is complete. If the load fails, the old level stays.
 //
-// Any goroutine may acquire a slot and is then its owner: it loads, rewinds and releases the slot.
-// Owners may do so at the same time if no region comes after the slots in the plan. Otherwise each
-// load also empties the regions after them, and a second owner's load meanwhile returns ErrLoading.
-// So put slots last ([Plan.Check] warns otherwise).
+// Any goroutine may acquire a slot. This goroutine is then the slot's owner, and loads, rewinds and
+// releases the slot. Owners may do so at the same time if no region comes after the slots in the
+// plan. Otherwise each load also empties the regions after the slots, and another owner's load
+// returns [ErrLoading] meanwhile. So put slots last ([Plan.Check] warns otherwise).
 //
-// A slot costs its size in whole pages, its tables ([Limits]; by default 12 KiB, and 41 KiB of the
-// Go heap), and addresses up to the next 64 KiB. A region of many small slots should have limits of
-// its own ([RegionPlan]): with limits of 4, a slot of 17 KiB takes 21 KiB, and 4 KiB of the Go
-// heap. [Plan.Cost] returns the cost of all slots.
+// A slot takes its size in whole pages, and addresses up to the next 64 KiB. Its tables ([Limits])
+// take 12 KiB by default, and 41 KiB of the Go heap. A region of many small slots should have
+// limits of its own ([RegionPlan]): with limits of 4, a slot of 17 KiB takes 21 KiB, tables
+// included, and 4 KiB of the Go heap. [Plan.Cost] returns the cost of all slots.
 //
 // When to use a slot:
 //
@@ -31,14 +31,12 @@ import (
 //   - Use a pool in one region ([scope.Plain]) for many objects of one type: chunks of a world,
 //     bullets, connections. A pool's Get takes nanoseconds; a new owner of a slot pays a lock and a
 //     Load.
-//   - Use an [arena.Heap] in one region if sizes differ. Each slot has the size of the worst case;
-//     in a heap one object can use the bytes that another doesn't need.
-//   - With default limits, a slot below 12 KiB is smaller than its tables.
+//   - Use an [arena.Heap] in one region for many objects of different sizes. Each slot has the size
+//     of the worst case; in a heap one object can use the bytes that another doesn't need.
 //
-// A slot that isn't released before Close is a leak, as an unreleased lease is ([Leaks]). Close
-// empties it all the same, but its owner doesn't know that. In a server that runs on, slots that
-// are never released make Acquire fail for good. At shutdown, end the owners first, as you end
-// workers.
+// A slot that isn't released before Close is a leak ([Leaks]). Close empties the slot all the same,
+// but its owner isn't notified. At shutdown, end the owners before Close. In a server that runs on,
+// slots that are never released make Acquire fail for good.
 type Slots struct {
 	b     *Budget
 	name  string
@@ -60,10 +58,11 @@ func (b *Budget) Slots(name string) *Slots {
 	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q with slots; it has %s", b.plan.Name, name, b.regionNames(true)))
 }
 
-// Acquire returns the first free slot and makes the caller its owner. The owner loads it ([Load])
-// and releases it ([Region.Release]). If no slot is free it returns a [scope.FullError] that names
-// the key to raise, which suits a server's admission control. Any goroutine may call it. Cost: a
-// lock and a check of each slot; no Go allocation, unless it fails.
+// Acquire returns the first free slot and makes the caller its owner. The owner loads the slot
+// ([Load]) and releases it ([Region.Release]). If no slot is free, Acquire returns a
+// [scope.FullError] that names the key to raise. A server can use this error to refuse a new
+// player. Any goroutine may call it. Cost: a lock and a check of each slot; no Go allocation,
+// unless it fails.
 func (s *Slots) Acquire() (Region, error) {
 	if s == nil || s.b == nil {
 		panic("budget: BUG: zero Slots: get them from Budget.Slots")
@@ -102,10 +101,10 @@ func (s *Slots) Available() (free int) {
 }
 
 // Release rewinds a slot ([Region.Rewind]) and frees it; from then on this Region and its readers
-// fail. If finalizers fail, it returns their errors, and the slot is free all the same. If the slot
-// can't be rewound, because a worker pins it until ctx ends or a load excludes the call, nothing
-// changes. A second Release fails, and so does Release of a region without slots. No Go allocation,
-// unless it fails or waits.
+// fail. If finalizers fail, Release returns their errors, and the slot is free all the same. If a
+// worker pins the slot until ctx ends, or a running load excludes the call, Release returns an
+// error and nothing changes. A second Release fails, and so does Release of a region without slots.
+// No Go allocation, unless it fails or waits.
 func (r Region) Release(ctx context.Context) error {
 	return r.empty(ctx, "Release", true)
 }

@@ -31,8 +31,8 @@ func loadPlace(slot budget.Region, name string, tiles int) (budget.Loaded[Place]
 	})
 }
 
-// The next level is loaded into the free slot while the old one can still be played. If the next
-// level doesn't fit, the old one stays.
+// The next level is loaded into the free slot while the old level is still played. If the next
+// level doesn't fit, the old level stays.
 func ExampleSlots() {
 	b := openPlaces()
 	defer b.Close()
@@ -72,9 +72,9 @@ func ExampleSlots() {
 	// end: <nil>
 }
 
-// A server lets in as many matches as there are slots. Each match has a goroutine: it loads its
-// slot, plays and releases it, at the same time as the others. No region is above the slots,
-// because each load would empty it.
+// A server lets in as many matches as there are slots. Each match has a goroutine, which loads a
+// slot, plays and releases the slot. The matches run at the same time. No region is above the
+// slots, because each load of a slot would empty that region.
 func ExampleSlots_Acquire() {
 	b := openPlaces()
 	defer b.Close()

@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is package save's access to one load of a region: its bytes are copied and restored while
-// no other goroutine touches the region.
+// State gives package save access to one load of a region. Package save copies and restores the
+// region's bytes while no other goroutine touches the region.
 type State struct {
 	region *region
 	word   uint64 // the region's word after that load
@@ -33,13 +33,16 @@ func StateOf(r Region, s scope.Scope) (*State, error) {
 	return &State{r.region, r.word.Load() - uint64(loading) + uint64(phases+loaded)}, nil
 }
 
-// Name returns the region's name, Budget the plan's.
-func (s *State) Name() string   { return s.region.name }
+// Name returns the region's name as [Region.Name] does.
+func (s *State) Name() string { return s.region.name }
+
+// Budget returns the name of the budget's plan.
 func (s *State) Budget() string { return s.region.b.plan.Name }
 
-// Region returns its name in the plan, which slots share. Slot returns a slot's Name, and "" for a
-// region without slots.
+// Region returns the region's name in the plan, which all slots of a region share.
 func (s *State) Region() string { return s.region.b.plan.Regions[s.region.level].Name }
+
+// Slot returns the same as Name for a slot, and "" for a region without slots.
 func (s *State) Slot() string {
 	if s.region.slot < 0 {
 		return ""
@@ -47,18 +50,20 @@ func (s *State) Slot() string {
 	return s.region.name
 }
 
-// Stack returns the region's arena. IsState reports whether the plan marks it as a state.
+// Stack returns the region's arena.
 func (s *State) Stack() *scope.Stack { return s.region.stack }
-func (s *State) IsState() bool       { return s.region.state }
+
+// IsState reports whether the region has State in the plan ([RegionPlan]).
+func (s *State) IsState() bool { return s.region.state }
 
 // Tracker returns the tracker of the region's written pages, or nil. tracked reports whether the
-// plan requests it; with a nil tracker package save then compares pages.
+// region has Track in the plan. If tracked is true and t is nil, package save compares pages.
 func (s *State) Tracker() (t *platform.Tracker, tracked bool) {
 	return s.region.tracker, s.region.track
 }
 
-// Check returns nil from the end of the load until its objects are rewound, and otherwise an error
-// with the reason. Any goroutine may call it.
+// Check returns nil from the end of the load until the load's objects are rewound. Otherwise it
+// returns an error with the reason. Any goroutine may call it.
 func (s *State) Check() error {
 	began := s.word - uint64(phases+loaded) // the load's step, without a phase
 	switch now := s.region.word.Load(); {
@@ -99,8 +104,8 @@ func NewExclusive(what string, states ...*State) *Exclusive {
 	return e
 }
 
-// Begin waits for workers and refuses as Load does. It makes no Go allocation unless it waits or
-// refuses.
+// Begin locks the regions. Like Load, it waits for workers that pin them, and fails while another
+// load touches them. It makes no Go allocation unless it waits or fails.
 func (e *Exclusive) Begin(ctx context.Context) error {
 	b := e.states[0].region.b
 	if err := ctx.Err(); err != nil {
@@ -140,5 +145,5 @@ func (b *Budget) beginAgain(e *Exclusive) error {
 	return nil
 }
 
-// End returns the regions to their owners.
+// End unlocks the regions.
 func (e *Exclusive) End() { e.states[0].region.b.end(&e.work) }

@@ -9,28 +9,29 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// Suggest returns a plan that would have sufficed for the recorded reports, without a margin
-// ([Plan.Headroom] adds one). The reports' plans must have the same regions in the same order, each
-// with slots in all plans or in none. Sizes and the plans' names may differ.
+// Suggest returns a plan that would have sufficed for the recorded reports, without a margin;
+// [Plan.Headroom] adds a margin. The reports' plans must have the same regions in the same order.
+// Each region must have slots in all plans or in none. Sizes and the plans' names may differ.
 //
-//   - Each size is the highest Peak in the reports, over all siblings.
-//   - A part with a peak of 0 wasn't used, or its use wasn't published before the report
-//     ([Budget.Published]). It gets the largest size of the reports' plans.
-//   - A part that was full (Fulls) needed more than its peak. It gets at least the size of that
-//     report's plan and may need more; LastFull has the last refused size.
+//   - Each size is the highest Peak of the part's arenas in the reports.
+//   - A part with a peak of 0 gets its largest size in the reports' plans. Such a part wasn't used,
+//     or its use wasn't published before the report ([Budget.Published]).
+//   - A part that was full (Fulls) needed more than its peak. It gets at least its size in that
+//     report's plan, and may need more; LastFull has the last refused size.
 //   - The numbers of slots, buffers, workers and scratch arenas are the highest in the plans.
-//   - Limits are the highest MostOpen, at least the default. A region with slots, or with limits of
-//     its own in a plan, gets its own limits: the highest MostOpen of its slots, at least 1, and at
-//     least its plan's if one of them was full. A region that was never used gets the highest
-//     limits in the plans.
+//   - Plan.Limits is the highest MostOpen, at least the default. A region with slots, or with
+//     limits of its own in a plan, gets limits of its own: the highest MostOpen of its slots, at
+//     least 1. If a slot was full, its limits in that plan are the least. A region that was never
+//     used gets its highest limits in the plans.
 //   - A region's note names the report that its size came from.
-//   - The plan's Size is the sum of the parts; no region has the Rest. The C heap's size is the
-//     highest in the plans: how much a heap needs beyond its peak depends on its fragmentation. The
-//     name, base, pages, Go heap, expectations and functions are the first plan's. A Go heap that
-//     was the Rest is the Rest again.
+//   - The plan's Size is the sum of the parts; no region has the [Rest].
+//   - The C heap's size is the highest in the plans, because the bytes that a heap needs beyond its
+//     peak depend on fragmentation.
+//   - The name, base, pages, Go heap, expectations and functions are the first plan's. A Go heap
+//     that was the Rest is the Rest again.
 //
 // Reconfigure resets peaks, so record a report before it. Temporaries ([scope.Scope.Temp]) begin at
-// a cache line, so a region with temporaries may need the next multiple of 64 bytes; [Measure]
+// a cache line, so a region with temporaries may need the next multiple of 64 bytes. [Measure]
 // finds the exact size.
 func Suggest(reports ...Report) (Plan, error) {
 	if len(reports) == 0 {
@@ -136,8 +137,9 @@ func (p Plan) ownLimits(part int) bool {
 
 // Widen raises each size and limit of p, the C heap's size, and the numbers of slots, buffers,
 // workers and scratch arenas, to at least those of other. Everything else stays. Both plans need
-// their defaults filled in, and regions of the same names in the same order, with slots or without;
-// else Widen returns the difference. No other plan may share p.Regions.
+// their defaults filled in, and the same regions: equal names in the same order, each with slots in
+// both plans or in neither. Otherwise Widen returns an error with the difference. No other plan may
+// share p.Regions.
 func (p *Plan) Widen(other Plan) error {
 	differs := func(key string, have, want any) error {
 		return fmt.Errorf("%s is %v, but %v in the first", key, have, want)
@@ -167,10 +169,11 @@ func (p *Plan) Widen(other Plan) error {
 }
 
 // Headroom returns the plan with each size of regions, frame and scratch arenas raised by percent
-// and rounded up to whole KiB. It also raises each limit that isn't 0, of the plan and of regions,
-// up to 65535. The numbers of slots, buffers and workers, the Go heap and the C heap stay. A Size
-// that isn't 0 grows with the parts, the Rest included. A size too large for a plan never wraps;
-// Check reports it. A negative percent is a caller's bug and panics.
+// and rounded up to whole KiB. Headroom also raises each limit of the plan and of regions that
+// isn't 0, up to 65535. The numbers of slots, buffers and workers, the Go heap and the C heap stay.
+// A Size that isn't 0 grows with the parts, and a region with the Rest grows with it. A size that
+// becomes too large for a plan doesn't wrap; [Plan.Check] reports it. A negative percent is a
+// caller's bug and panics.
 func (p Plan) Headroom(percent int) Plan {
 	if percent < 0 {
 		panic(fmt.Sprintf("budget: BUG: Headroom of %d percent", percent))

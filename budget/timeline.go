@@ -8,10 +8,10 @@ import (
 
 const timelineSamples = 512 // about the pixels of a picture
 
-// Timeline records the use of each arena over time, in memory of the Go heap that it takes at
-// set-up. When all samples are used, each pair of neighbours becomes one sample with twice as many
-// ticks. So the whole run always fits, ever coarser, and no peak is lost. Sample belongs to one
-// goroutine; any goroutine may call Read. A nil Timeline is off: its methods do nothing.
+// Timeline records the use of each arena over time, in a fixed number of samples on the Go heap.
+// When all samples are used, each pair of neighbours becomes one sample with twice as many ticks.
+// So the whole run always fits, with fewer details the longer it is, and no peak is lost. One
+// goroutine calls Sample; any goroutine may call Read. The methods of a nil Timeline do nothing.
 type Timeline struct {
 	b      *Budget
 	gauges []gauge // in map order, then C's heap if the budget has it
@@ -29,7 +29,7 @@ type TimelineData struct {
 	Step   uint64      `json:"step"`  // ticks in a sample; the last may have fewer
 	Ticks  uint64      `json:"ticks"` // in all
 	Arenas []ArenaLine `json:"arenas"`
-	// Expected is the plan's, to draw and to check next to the arenas.
+	// Expected is the plan's expectations, to draw and to check next to the arenas.
 	Expected []Expected `json:"expected,omitempty"`
 }
 
@@ -44,7 +44,7 @@ type ArenaLine struct {
 	Note  string   `json:"note,omitempty"`  // the region's, in the plan
 }
 
-// Mark is the sum of an arena's events in the ticks of a sample.
+// Mark is the set of an arena's events in the ticks of a sample, a bit for each kind of event.
 type Mark uint16
 
 // The events of a Mark.
@@ -70,9 +70,9 @@ func (m Mark) String() string {
 }
 
 // Timeline starts a record of each arena's use with this number of samples; 0 means 512. The
-// goroutine that drives the program calls it at set-up, once: a second call, or one after Seal or
-// Close, is a caller's bug and panics. It takes 10 bytes of the Go heap for each sample of each
-// arena now, and nothing later. It can also be read after Close.
+// goroutine that drives the program calls it once, at set-up. A second call, or a call after Seal
+// or Close, is a caller's bug and panics. Timeline allocates 10 bytes on the Go heap for each
+// sample of each arena. Sample allocates nothing, and Read works even after Close.
 //
 // With a timeline, NextFrame and the end of each Load, Rewind and lease take some nanoseconds more.
 func (b *Budget) Timeline(samples int) *Timeline {
@@ -93,14 +93,14 @@ func (b *Budget) Timeline(samples int) *Timeline {
 }
 
 // Sample ends a tick. It records the highest use of each arena since the last Sample, as published
-// ([Budget.Published]). It belongs to one goroutine: the one that drives the program, after
-// NextFrame, or one of its own. A running Load isn't published: its peak, temporaries included,
-// counts for the tick in which it ends. A tick that ends during a Read is written with the next
-// one. After Close Sample adds nothing.
+// ([Budget.Published]). One goroutine calls Sample: either the goroutine that drives the program,
+// after NextFrame, or a goroutine only for Sample. The use of a Load is published when the Load
+// ends, so its peak, temporaries included, counts for the tick of its end. A tick that ends during
+// a Read is written with the next tick. After Close Sample adds nothing.
 //
 // Cost: a few nanoseconds an arena, without a Go allocation or a wait. Each time the number of
-// ticks has doubled, it also passes over all samples, which takes about a nanosecond for each
-// sample of an arena. With a c_heap it takes the locks of C's malloc for a moment.
+// ticks has doubled, Sample also merges all samples, which takes about a nanosecond for each sample
+// of each arena. With a c_heap Sample takes the locks of C's malloc for a moment.
 func (t *Timeline) Sample() {
 	if t == nil || t.b.closed.Load() {
 		return
@@ -119,8 +119,9 @@ func (t *Timeline) Sample() {
 	t.mu.Unlock()
 }
 
-// Read returns a copy of all samples. Any goroutine may call it, also after Close; Sample doesn't
-// wait for it. A nil Timeline returns the zero TimelineData. Cost: two copies on the Go heap.
+// Read returns a copy of all samples. Any goroutine may call Read, even after Close. Sample doesn't
+// wait for a running Read. A nil Timeline returns the zero TimelineData. Cost: two copies on the Go
+// heap.
 func (t *Timeline) Read() TimelineData {
 	if t == nil {
 		return TimelineData{}

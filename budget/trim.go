@@ -13,11 +13,11 @@ import (
 
 // Trimmed is the result of a Trim.
 type Trimmed struct {
-	Bytes  uint64 `json:"bytes"`  // of pages that were present and are returned to the system
-	Slots  int    `json:"slots"`  // acquired slots, which their owners trim
-	Leases int    `json:"leases"` // workers whose scratch is lent
-	// Keeps is the reason why none of the budget's own pages are returned, "" if they are. Those of
-	// C's malloc may be returned all the same.
+	Bytes  uint64 `json:"bytes"`  // of the returned pages that were present
+	Slots  int    `json:"slots"`  // acquired slots, which Trim skipped
+	Leases int    `json:"leases"` // workers with lent scratch, which Trim skipped
+	// Keeps is the reason why none of the budget's own pages were returned; "" if they were. Pages
+	// of C's malloc may be returned all the same.
 	Keeps string `json:"keeps,omitempty"`
 }
 
@@ -39,25 +39,31 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Trim returns the free pages of the budget to the system: in each region, slot, frame buffer and
-// scratch arena the whole pages between both ends, and in regions those inside free blocks of heaps
-// ([arena.Heap.Trim]); and the free pages of C's malloc, if the plan has a c_heap. A rewound region
-// and a released slot are free as a whole. Nothing is rewound, no object moves, and the plan stays
-// the bound: the next use of each such page is a page fault, and the system then needs to have the
-// memory.
+// Trim returns free pages of the budget to the system:
 //
-// Trim skips slots that have an owner (see [Region.Trim]) and scratch that is lent; the result
-// counts both. It waits for workers that pin a region ([Reader]), refuses during a load, and fails
-// after Close, as [Region.Rewind] does. Call it as NextFrame: on the goroutine that drives the
-// program, while no worker uses the frame or numbered scratch. A heap that C or other goroutines
-// use needs an [arena.Shared]; Trim takes its lock. Trim doesn't reach a heap in a block or a chunk
-// of another arena, because that block may have been freed; call the heap's own Trim.
+//   - the whole pages between the objects and the temporaries of each region, slot, frame buffer
+//     and scratch arena
+//   - the whole pages inside free blocks of heaps in regions ([arena.Heap.Trim])
+//   - the free pages of C's malloc, if the plan has a c_heap
 //
-// Trim returns an error that names the key if pages.lock or a required pages.prefault holds the
-// pages. With a wished pages.prefault it works. Checked and race builds and OpenIn return no pages;
-// Trimmed.Keeps says why. Trim is allowed after Seal. Cost: two system calls for each run of pages
-// and a measurement of all pages, as [Budget.Missing]; for each returned page about the time that
-// its next use takes.
+// A rewound region and a released slot are free as a whole. Trim rewinds nothing and moves no
+// object, and the plan stays the bound. The next use of a returned page is a page fault, and the
+// system must have the memory then.
+//
+// Trim skips slots that have an owner ([Region.Trim] is for the owner) and scratch that is lent.
+// The result counts the skipped slots and leases. As [Region.Rewind] does, Trim waits for workers
+// that pin a region ([Reader]), and fails during a load and after Close. Call Trim as NextFrame: on
+// the goroutine that drives the program, while no worker uses the frame or numbered scratch. A heap
+// that C or other goroutines use needs an [arena.Shared]; Trim takes its lock. Trim doesn't reach a
+// heap inside a block or a chunk of another arena, because that block may have been freed. Call the
+// Trim of such a heap itself.
+//
+// If pages.lock is in force or pages.prefault is required, every page stays, and Trim returns an
+// error that names the key. A wished pages.prefault is no obstacle. Checked and race builds and
+// [OpenIn] return no pages; Trimmed.Keeps says why. Trim is allowed after Seal.
+//
+// Cost: two system calls for each run of pages, a measurement of all pages as in [Budget.Missing],
+// and for each returned page about the time that its next use takes.
 func (b *Budget) Trim(ctx context.Context) (t Trimmed, err error) {
 	if err := ctx.Err(); err != nil {
 		return t, fmt.Errorf("budget %q: Trim: %w", b.plan.Name, err)
@@ -180,9 +186,9 @@ func (p *leases) trimOf(w *lendable, t *Trimmed) error {
 	return nil
 }
 
-// Trim is [Budget.Trim] of this region or slot alone, for its owner: regions above it stay as they
-// are. Inside a load of a lower region it takes the proof of [Region.In]. After a slot's release it
-// fails as Rewind does. No Go allocation, unless it fails, waits, or the region has heaps.
+// Trim is [Budget.Trim] of only this region or slot, for its owner; regions above stay as they are.
+// Inside a load of a lower region, call Trim on the result of [Region.In]. After a slot's release
+// Trim fails as Rewind does. No Go allocation, unless it fails, waits, or the region has heaps.
 func (r Region) Trim(ctx context.Context) (t Trimmed, err error) {
 	b := r.its().b
 	defer traced(ctx, "Trim", r.region)()

@@ -38,8 +38,8 @@ func ExampleLease() {
 	// reply to 30 players
 }
 
-// A load of systems also ends the level, which is after it. A load of the level leaves systems
-// alone.
+// A load of systems also ends the level, which is after it. A load of the level doesn't touch
+// systems.
 func ExampleRegionPlan() {
 	b, err := budget.Open(budget.Plan{Name: "game", Regions: []budget.RegionPlan{
 		{Name: "systems", Size: 64 * budget.KiB, Note: "until the program ends"},
@@ -62,8 +62,8 @@ func ExampleRegionPlan() {
 	// systems loaded; level holds 0 bytes
 }
 
-// A plan for a program that uses C libraries: their malloc has 64 MiB, and memory that stays free
-// for a second goes back to the system.
+// A plan for a program that uses C libraries: C's malloc has 64 MiB, and returns memory that stays
+// free for a second to the system.
 func ExampleCHeapPlan() {
 	plan := budget.Plan{
 		Name:    "indexer",
@@ -100,7 +100,7 @@ func ExampleTimeline() {
 	// frame 1 [0 2000 2000 4000]
 }
 
-// A plan says how much a part is expected to use, and a recorded run is compared with it.
+// A plan says how much a part is expected to use. Band returns the bytes that the tolerance allows.
 func ExampleExpected() {
 	level := budget.Expected{Part: "level", Load: 40 * budget.KiB, Play: 32 * budget.KiB, Tolerance: 10}
 	for _, use := range []uint64{30 * budget.KiB, 36 * budget.KiB} {

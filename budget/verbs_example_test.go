@@ -50,7 +50,7 @@ func ExampleReadPlan() {
 	// 41943040 <nil>
 }
 
-// Every fault has the line of its value.
+// Every error of the plan has the line of its value.
 func ExampleParsePlan() {
 	_, err := budget.ParsePlan([]byte(`{"name": "pond",
 "regions": [{"name": "level", "size": "40MB"}],
@@ -117,7 +117,7 @@ func ExampleBudget_Walk() {
 	// <nil>
 }
 
-// A worker pins the region while it reads: a load waits for it.
+// A worker pins the region while it reads. A load waits until the worker unpins the region.
 func ExampleReader_Pin() {
 	b, err := budget.Open(pondPlan())
 	mustBe(err)
@@ -151,7 +151,7 @@ func ExampleReader_Pin() {
 	// <nil> true
 }
 
-// Any goroutine may read the figures as last published.
+// Any goroutine may read the report as last published.
 func ExampleBudget_Published() {
 	b, err := budget.Open(pondPlan())
 	mustBe(err)
@@ -165,7 +165,8 @@ func ExampleBudget_Published() {
 	// 100
 }
 
-// A plan for a server of sixteen rooms, drawn: the place of each part, and its key in the plan.
+// The drawing of a plan for a server of sixteen rooms shows the place of each part, and the part's
+// key.
 func ExampleSizeText() {
 	fmt.Println(budget.SizeText(4*budget.MiB), budget.SizeText(13_674_760), budget.SizeText(3_808))
 	// Output: 4096KiB 13355KiB 3.8KiB
@@ -237,7 +238,7 @@ func ExampleReport_proxies() {
 	// true <nil>
 }
 
-// The next map or two will still fit: the level warns before it is full.
+// The level warns before it is full, while the next map or two still fit.
 func ExampleWarning() {
 	plan := pondPlan()
 	plan.Regions[0].Warn = 80
@@ -267,7 +268,7 @@ type newt struct{ X, Y, Age, Friends, Hunger, ID int32 }
 
 var newts = scope.Plain[newt]()
 
-// Will it fit? The plan has guesses; Measure returns the bytes that a run of the largest map needs.
+// The sizes in the plan are guesses. Measure returns the bytes that a run of the largest map needs.
 func ExampleMeasure() {
 	guess := budget.Plan{Name: "handheld", Regions: []budget.RegionPlan{{Name: "systems", Size: 12 * budget.MiB},
 		{Name: "level", Size: 40 * budget.MiB}}, Frame: budget.FramePlan{Buffers: 2, Size: budget.MiB}}
@@ -294,7 +295,7 @@ func ExampleMeasure() {
 	// frame 100
 }
 
-// A plan from the peaks of programs in the field, with a tenth to spare.
+// Suggest makes a plan from the peaks of programs in the field, and Headroom adds a tenth.
 func ExampleSuggest() {
 	var reports []budget.Report
 	for _, size := range []int{20000, 50000} { // each a run in the field, its report kept as JSON
@@ -337,7 +338,8 @@ func openFrames() *budget.Budget {
 	return b
 }
 
-// After set-up, frames are strict, and the change of a level is merely sealed.
+// After set-up, SealStrict checks the frames, and Seal allows Go allocations while the level
+// changes.
 func ExampleBudget_Seal() {
 	b := openFrames()
 	defer b.Close()

@@ -20,13 +20,14 @@ var rangeNames = [...]string{arena_c.RangeTables: "tables", arena_c.RangeUsed: "
 	arena_c.RangeTemp: "temp", arena_c.RangeEdge: "slack: edge", arena_c.RangeUnplanned: "slack: unplanned",
 	arena_c.RangeGuard: "slack: guard"}
 
-// Walk returns ranges in address order that cover every byte of the budget without gap or overlap,
-// read from the tables. It fails if an arena's control words contradict each other. In a checked
-// build it also checks the bytes around every live object and those of freed memory, and the error
-// reports the first stray write: past an end, before a start, or into freed memory. Call it between
-// two steps of a tick to find the step that makes a stray write.
+// Walk reads the tables and returns ranges in address order. The ranges cover every byte of the
+// budget without gap or overlap. Walk fails if an arena's control words contradict each other. In a
+// checked build Walk also checks the bytes around every live object and the bytes of freed memory.
+// Its error then reports the first stray write: past the end of an object, before the start, or
+// into freed memory. To find the step of a tick that makes a stray write, call Walk between the
+// steps.
 //
-// Workers must not allocate meanwhile. Cost: O(arenas * limits.scopes), and in checked builds a
+// Workers must not allocate during a Walk. Cost: O(arenas * limits.scopes), and in checked builds a
 // read of 32 bytes for each byte that was ever in use.
 func (b *Budget) Walk() ([]Range, error) {
 	if b.closed.Load() {

@@ -11,30 +11,31 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Warning is the event that a part of the plan was filled up to its share ([RegionPlan.Warn],
-// [CHeapPlan.Warn]). It has no memory of the arena, so it may be kept.
+// Warning reports that the use of a part of the plan reached its share ([RegionPlan.Warn],
+// [CHeapPlan.Warn]). A Warning has no pointers into the arena, so a program may keep it.
 //
-// The use of a region counts its temporaries ([scope.Scope.Temp]), and the values of a
-// [scope.Builder] once it is done. Of a heap or buddy of package arena, such as SQLite's, it counts
-// the blocks in use. A region or slot warns when its use reaches the share, and again only after
-// its use has fallen below the share by a tenth: with 80 %, below 72 %.
+// The use of a region includes its temporaries ([scope.Scope.Temp]), and the values of a
+// [scope.Builder] once the Builder is done. Of a heap or buddy of package arena, such as SQLite's,
+// the use includes only the blocks in use. A region or slot warns when its use reaches the share.
+// It warns again only after its use has fallen below nine tenths of the share: with 80 %, below 72
+// %.
 //
-// An allocation doesn't compare. The region's use is compared with the share before a scope of the
-// region opens or closes, before temporaries open, when a constructor has failed, and when a load
-// ends. Between these moments a region only grows, so no crossing is missed, and Used may be more
-// than the share. A Report compares too, and leaves the call of OnWarn to the next of these
-// moments. A scope that C opens and closes between two comparisons is noticed only if it set a new
-// peak since the region was emptied. Used is then that peak; Labels are as of the comparison.
+// An allocation doesn't compare the use with the share. The region's use is compared before a scope
+// of the region opens or closes, before temporaries open, when a constructor has failed, and when a
+// load ends. Between these moments the use only grows, so no crossing is missed; Used may be more
+// than the share. A Report also compares, but OnWarn is called at the next of these moments. A
+// scope that C opens and closes between two comparisons is noticed only if it set a new peak since
+// the region was emptied. Used is then that peak; Labels are as of the comparison.
 //
-// While a loaded region has a heap, a goroutine compares its use 20 times a second, and calls
-// OnWarn itself. A use that rises and falls between two comparisons is noticed only if it is the
-// heap's highest. Labels lists the labels as of the end of the load, and then the scopes; a heap
-// counts in them as a whole.
+// While a loaded region has a heap, a goroutine of the library compares the region's use 20 times a
+// second, and calls OnWarn itself. If the use rises and falls between two comparisons, the crossing
+// is noticed only if it was the heap's highest use. Labels then has labels first and scopes after
+// them, as of the end of the load; a heap counts as a whole.
 //
 // The use of C's heap is compared by each call of malloc or free that takes the heap's lock. Freed
-// blocks that the heap keeps for the next request don't count. Its Size is without reserve and
-// runtime, and it has no Labels. OnWarn follows within 100 ms, on a goroutine of package malloc,
-// and once more at most after Close.
+// blocks that the heap keeps for the next request don't count. In a Warning of C's heap, Size is
+// without reserve and runtime, and Labels is empty. A goroutine of package malloc calls OnWarn
+// within 100 ms. After Close it calls OnWarn at most once more.
 type Warning struct {
 	Arena string // as in reports: "level", "room 3", "c_heap"
 	Key   string // of the size in the plan: "regions[2].size"
