@@ -8,18 +8,18 @@ import (
 )
 
 // Allocator is an arena that allocates blocks of any size. Alloc returns size bytes aligned to
-// align, a power of two up to 1 MiB; they aren't zeroed. It returns nil when the arena is full, and
-// for any size that no block has (2^38 bytes or more). Another align is a bug of the caller: Go
-// panics, C returns NULL.
+// align, not zeroed. It returns nil when the arena is full, and for a size of 2^38 bytes or more.
+// The align must be a power of two up to 1 MiB; for any other align Alloc panics, and C's functions
+// return NULL.
 //
-// An arena has methods only for operations that it supports: no Free that does nothing. A BlockPool
-// is no Allocator, because its chunks have one size.
+// An arena has methods only for operations that it supports, so no Free does nothing. A BlockPool
+// isn't an Allocator, because its chunks have one size.
 type Allocator interface {
 	Alloc(size, align uint64) unsafe.Pointer
 }
 
-// Freer is an Allocator that frees single blocks: a Stack its last, a Ring its oldest. Free of
-// another block returns an error and changes nothing.
+// Freer is an Allocator that frees single blocks. A Stack frees only its newest block, and a Ring
+// only its oldest. For any other block Free returns an error and changes nothing.
 type Freer interface {
 	Allocator
 	Free(p unsafe.Pointer) error
@@ -27,7 +27,8 @@ type Freer interface {
 
 // Reallocator is a Freer that frees its blocks in any order, reports their sizes, and resizes them:
 // a Heap, a Buddy, or a Shared or a Proxy in front of one. SizeOf returns the requested size, or
-// the block's size if that is larger. An address of no live block is an error.
+// the size of the whole block if the arena doesn't keep the requested one, as a Buddy. Free, SizeOf
+// and Realloc return an error for an address that isn't a live block's.
 type Reallocator interface {
 	Freer
 	SizeOf(p unsafe.Pointer) (uint64, error)
@@ -38,7 +39,7 @@ type Reallocator interface {
 type Stats struct {
 	Size uint64 // capacity of the empty arena; of a Frame, of one buffer
 	Used uint64 // bytes of live blocks, padding included
-	Free uint64 // Size less Used; two ends share it
+	Free uint64 // bytes that aren't used; two ends share them
 	Peak uint64 // the highest Used
 }
 
@@ -72,9 +73,9 @@ func refusedMark(what string, m Mark, code arena_c.Code) error {
 	return fmt.Errorf("arena: BUG: %s.Rewind to %d: %v%s", what, m, code, why)
 }
 
-// BlockFrom allocates a block of size bytes from a, for an arena to be made on. The block is
-// aligned to 64 and lives as long as other bytes from a. BlockFrom returns nil when a is full. In a
-// scope, use scope.Scope.BytesUnzeroed.
+// BlockFrom allocates a block of size bytes from a, on which another arena can be made. The block
+// is aligned to 64 and lives as long as other bytes from a. BlockFrom returns nil when a is full.
+// In a scope, use scope.Scope.BytesUnzeroed.
 func BlockFrom(a Allocator, size int) []byte {
 	if size < 0 {
 		panic(fmt.Sprintf("arena: BUG: BlockFrom of %d bytes", size))

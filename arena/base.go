@@ -56,8 +56,7 @@ type Ptr[T any] struct {
 	stored uint64
 }
 
-// PtrTo returns a Ptr to p, which must point into the base, or a nil Ptr for nil. It panics if p
-// points elsewhere.
+// PtrTo returns a Ptr to p, or the nil Ptr if p is nil. It panics if p points outside the base.
 func PtrTo[T any](b Base, p *T) Ptr[T] {
 	if p == nil {
 		return Ptr[T]{}
@@ -87,9 +86,9 @@ type Slice[T any] struct {
 	stored, count uint64
 }
 
-// SliceOf returns a Slice of s, which must point into the base; its cap is lost. SliceOf panics if
-// s points elsewhere. An empty s keeps its address if it is in the base, because it may have a
-// block to free; an empty s elsewhere becomes nil.
+// SliceOf returns a Slice of s, without s's cap. It panics if s points outside the base. An empty s
+// in the base keeps its address, because it may have a block to free. An empty s elsewhere becomes
+// the nil Slice.
 func SliceOf[T any](b Base, s []T) Slice[T] {
 	if len(s) == 0 {
 		return Slice[T]{stored: b.empty(unsafe.Pointer(unsafe.SliceData(s)))}
@@ -125,8 +124,8 @@ func (s Slice[T]) Len() int { return int(s.count) }
 // 16 bytes.
 type String struct{ bytes Slice[byte] }
 
-// StringOf returns a String of bytes, which must be in the base: copy a Go string there first. It
-// panics if they are elsewhere.
+// StringOf returns a String of bytes. It panics if the bytes are outside the base, so first copy a
+// Go string into the base.
 func StringOf(b Base, bytes []byte) String {
 	if len(bytes) == 0 {
 		return String{SliceOf(b, bytes)}
@@ -135,8 +134,8 @@ func StringOf(b Base, bytes []byte) String {
 	return String{Slice[byte]{stored: stored, count: uint64(len(bytes))}}
 }
 
-// Get returns the string. It is a view that lives as long as the text in the block, so don't keep
-// it in a map, an error or a log record: strings.Clone copies it.
+// Get returns the string, a view that lives as long as the text in the block. In a map, an error or
+// a log record keep a copy from strings.Clone instead of the view.
 func (s String) Get(b Base) string {
 	bytes := s.bytes.Get(b)
 	return unsafe.String(unsafe.SliceData(bytes), len(bytes))

@@ -8,19 +8,19 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Buddy allocates blocks of 2^k bytes, aligned to their size, and frees them in any order: pages
-// for other arenas, chunks of a world, textures. It rounds a request up to the next power of two
-// and takes the lowest address that fits. A freed block merges at once with its buddy, the other
-// half of their larger block, if that is free. Each operation is O(log n) for n smallest blocks;
-// LargestFree is O(1).
+// Buddy allocates blocks of 2^k bytes, aligned to their size, and frees them in any order. It is
+// for pages for other arenas, chunks of a world, or textures. It rounds a request up to the next
+// power of two and takes the lowest address that fits. Each block except the largest is one half of
+// a larger block, and the other half is its buddy. A freed block merges at once with its buddy, if
+// the buddy is free. Alloc and Free are O(log n) for n smallest blocks; LargestFree is O(1).
 //
 // Blocks have no headers: the caller owns all bytes of a block, and neighbours touch. A Buddy needs
-// 208 bytes and one for each smallest block. Every build detects double, foreign and interior
+// 208 bytes, and one byte for each smallest block. Every build detects double, foreign and interior
 // frees.
 //
-// Don't use it for odd sizes: requests of 16 to 4096 bytes take 1.41 times their size, and 1.04
-// times in a Heap. For many small values of one size use a BlockPool, which wastes none.
-// RobsonBound returns a size at which no request is ever refused.
+// Don't use a Buddy for arbitrary sizes: requests of 16 to 4096 bytes take 1.41 times their size in
+// a Buddy, and 1.04 times in a Heap. For many small values of one size use a BlockPool. RobsonBound
+// returns a size with which a Buddy refuses no request.
 //
 // The rules of a [Heap] for goroutines, for a level's state and for live blocks also hold for a
 // Buddy.
@@ -28,14 +28,14 @@ type Buddy struct{ header *arena_c.Buddy }
 
 var _ Reallocator = Buddy{}
 
-// NewBuddy makes a Buddy on the block, with as many smallest blocks as fit, at most 2^30. The
-// smallest block is a power of two from 64 bytes to 1 MiB. BuddySize returns the block size for a
-// number of bytes. The block begins at a multiple of 64; its contents are lost.
+// NewBuddy makes a Buddy on the memory `block`, which begins at a multiple of 64 and whose contents
+// are lost. The Buddy's smallest blocks have `smallest` bytes, a power of two from 64 bytes to 1
+// MiB. It has as many of them as fit, at most 2^30. BuddySize returns the size of memory to pass.
 //
-// Blocks are aligned as addresses, up to 1 MiB. So their offsets and number depend on the block's
-// address, which checked and asan builds change. A state, or a plan measured to the byte, needs the
-// same offsets everywhere. Then take a block that begins at a multiple of 1 MiB: in a scope,
-// BytesUnzeroed(n, 1<<20).
+// The addresses of a Buddy's blocks are aligned, up to 1 MiB. So the offsets and the number of
+// blocks depend on the address of the memory, which checked and asan builds change. A state, or a
+// plan measured to the byte, needs the same offsets everywhere. Then take memory that begins at a
+// multiple of 1 MiB: in a scope, BytesUnzeroed(n, 1<<20).
 func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	if smallest < arena_c.BuddyLeast || smallest > arena_c.AlignMax || smallest&(smallest-1) != 0 {
 		return Buddy{}, fmt.Errorf("arena: a Buddy's smallest block is a power of two from %d to %d, not %d",
@@ -53,18 +53,20 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	return Buddy{header}, nil
 }
 
-// BuddySize returns the size of a block for a Buddy with this number of bytes for its blocks, at
-// any address. The bytes may be RobsonBound's result. BuddySize doesn't check its arguments.
+// BuddySize returns the size of memory for a Buddy whose blocks have this number of bytes in all,
+// wherever the memory begins. The number may be RobsonBound's result. BuddySize doesn't check its
+// arguments.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
 
-// RobsonBound returns the bytes that a Buddy needs for its blocks to refuse no request. The program
-// has at most `live` bytes of live blocks, each from `smallest` to `largest` bytes. RobsonBound
-// returns 0 if smallest or largest isn't a power of two, largest is below smallest, or live is
-// above 256 GiB. The result is about live * (1 + log2(largest/smallest) / 2), and exact: with one
-// smallest block less, some program gets a refusal.
+// RobsonBound returns the number of bytes of blocks with which a Buddy refuses no request of a
+// program. The program has at most `live` bytes of live blocks, each of `smallest` to `largest`
+// bytes. RobsonBound returns 0 if smallest or largest isn't a power of two, largest is below
+// smallest, or live is above 256 GiB. The result is about live * (1 + log2(largest/smallest) / 2).
+// It is exact: with one smallest block less, some program gets a refusal.
 //
-// It counts the sizes of blocks, not of requests. It holds for Alloc and Free, not for Realloc, and
-// only if the first block begins at a multiple of `largest`, or `largest` more bytes are added.
+// `live` counts the sizes of blocks, to which requests are rounded up. The bound holds for Alloc
+// and Free, but not for Realloc. It holds only if the first block begins at a multiple of
+// `largest`; otherwise add `largest` bytes.
 //
 // Source: Robson, "An Estimate of the Store Size Necessary for Dynamic Storage Allocation";
 // arena_c/buddy.h has the proof.
@@ -73,8 +75,8 @@ func RobsonBound(live, largest, smallest uint64) uint64 {
 }
 
 // Alloc returns a block of size bytes or more, aligned to its size, not zeroed, or nil when no free
-// block is large enough. An align above size takes a block of align bytes. Size 0 takes a smallest
-// block.
+// block is large enough. If align is above size, the block has align bytes or more. A request of
+// size 0 takes a smallest block.
 func (b Buddy) Alloc(size, align uint64) unsafe.Pointer {
 	size, _ = asked("Buddy", size, align)
 	was := b.seen()
@@ -90,24 +92,24 @@ func (b Buddy) seen() heapSeen { return heapSeen{b.its().Raced, b.header.Damaged
 func (b Buddy) tell(what string, was heapSeen) { was.tell(what, b.seen(), b.Err) }
 
 // Err returns an error if a call found that the table of free blocks was overwritten. The error has
-// the number of findings and the last place. Afterwards Alloc may return blocks that are live, so
-// Reset the buddy. Err returns nil while no call has reached the damage.
+// the number of findings and the address of the last one. Afterwards Alloc may return blocks that
+// are live, so Reset the buddy. Err returns nil while no call has reached the damage.
 func (b Buddy) Err() error {
 	x := b.its()
 	return damage("Buddy", unsafe.Pointer(x), x.Damaged, x.Where, "")
 }
 
-// Free frees a block; nil does nothing. A double free, or an address of no block of this buddy, is
-// an error and changes nothing. In a checked build an error with "write past" reports a write
-// past the block's end; the block is freed nevertheless.
+// Free frees a block; for nil it does nothing. If the block was already freed, or p isn't a block
+// of this buddy, Free returns an error and changes nothing. In a checked build an error with "write
+// past" reports a write past the block's end. The block is freed nevertheless.
 func (b Buddy) Free(p unsafe.Pointer) error {
 	return refusedOr("Buddy.Free", b.its().Free(p), b.Err)
 }
 
-// Realloc changes the size of a block and keeps its contents; its alignment becomes its new size.
-// The block shrinks in place. It grows in place if its buddies come after it and are free;
-// otherwise it moves. Realloc returns nil and no error when the buddy is full; p is unchanged then.
-// A nil p is Alloc. An address of no live block is an error.
+// Realloc changes the size of a block and keeps its contents. The block is then aligned to its new
+// size. The block shrinks in place. It grows in place if its buddies come after it and are free;
+// otherwise it moves. When the buddy is full, Realloc returns nil and no error, and p is unchanged.
+// For a nil p it is Alloc. Realloc returns an error for an address that isn't a live block's.
 func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	was := b.seen()
 	q := b.header.Realloc(p, size)
@@ -127,15 +129,16 @@ func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	return nil, refused("Buddy.Realloc", code)
 }
 
-// SizeOf returns the size of the block in bytes. The caller may use all of them; the requested size
-// isn't kept. An address of no live block is an error.
+// SizeOf returns the size of the block in bytes. The caller may use all of these bytes, because a
+// Buddy doesn't keep the requested size. SizeOf returns an error for an address that isn't a live
+// block's.
 func (b Buddy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	size, code := b.its().SizeOf(p)
 	return size, refused("Buddy.SizeOf", code)
 }
 
-// Reset frees all blocks, and with them the lock of a Shared, which ends. The reserve, the peaks
-// and the counts of refusals stay. Cost: O(smallest blocks).
+// Reset frees all blocks. The lock of a Shared is in one of them, so the Shared ends. The reserve,
+// the peaks and the counts of refusals stay. Cost: O(smallest blocks).
 func (b Buddy) Reset() {
 	was := b.seen()
 	b.header.Reset()
@@ -148,9 +151,10 @@ func (b Buddy) MayLive() {
 	arena_c.SayOfRoom(arena_c.RoomBuddy, unsafe.Pointer(b.its()), arena_c.RoomMayLive)
 }
 
-// Reserve withholds bytes: a request that needs any of them is refused as full. Reserve(0) lifts
-// it, so that clean-up can allocate when the buddy is full. The reserved bytes may be in small
-// blocks. A reserve above the size withholds all; live blocks stay live.
+// Reserve withholds bytes. A request that needs a reserved byte is refused as full. Reserve(0)
+// lifts the reserve, so that clean-up can allocate when the buddy is full. The reserve counts
+// bytes, not blocks: the reserved bytes may all be in small blocks, none of them large enough for a
+// large request. A reserve above the buddy's size withholds all bytes. Live blocks stay live.
 func (b Buddy) Reserve(bytes uint64) { b.its().Reserve = bytes }
 
 // Phase returns the highest Used since the last call of Phase, and begins a new phase.

@@ -7,14 +7,14 @@
 //	q := l.Alloc(512, 16)
 //	err = l.Rewind(mark)     // frees q, keeps p
 //
-// The arenas; the bytes are the overhead of a block, besides alignment:
+// These are the arenas. The column "bytes" has the overhead of a block, without alignment:
 //
 //	arena        for                                  allocates   bytes  frees
 //	Linear       blocks that end together             inlined     0      all, or back to a mark
-//	Linear.Far   temporaries in the same room         inlined     0      all, or back to a mark
-//	Frame        data of a frame, for later frames    inlined     0      a buffer, at its turn
+//	Linear.Far   temporary blocks on the same memory  inlined     0      all, or back to a mark
+//	Frame        data that lives 1 to 8 frames        inlined     0      the oldest buffer
 //	Stack        nested lifetimes                     inlined     16     last, or back to a mark
-//	Stack.Far    a second stack in the same room      inlined     16     last, or back to a mark
+//	Stack.Far    a second stack on the same memory    inlined     16     last, or back to a mark
 //	Ring         streams and commands                 Go call     8      oldest
 //	BlockPool    values of one type                   inlined     5      any
 //	Heap         any size and order: C libraries      call of C   16     any; fragments
@@ -31,21 +31,22 @@
 //   - [Proxy] and [PoolProxy] count one client's allocations: totals, leaks, a trace.
 //   - [Allocator], [Freer] and [Reallocator] are the interfaces.
 //
-// An operation is O(1), and a Buddy's is O(log n), unless its comment says otherwise. An arena is a
-// small value whose copies are the same arena; one goroutine at a time uses it. The arena's header
-// is in the block's first bytes, so the arena lives as long as the block, and a copy of the block
-// copies its contents. The collector doesn't look into a block, so a block holds no Go pointers. An
-// arena has no finalizers, names or budget; package scope adds them, on the same core.
+// Unless its comment says otherwise, an operation is O(1), or O(log n) for a Buddy. An arena is a
+// small value, and copies of the value are the same arena. One goroutine at a time uses an arena.
+// The arena's header is in the block's first bytes, so the arena lives as long as the block. The
+// collector doesn't look into a block, so a block must hold no Go pointers. An arena has no
+// finalizers, names or budget; package scope adds them, on the same core.
 //
 // If a Heap, Buddy or Shared in a scope has live blocks when the scope closes, the blocks are a
-// leak. The scope's Close, or another call that frees the memory, returns an error with their
-// number, and the budget's report counts them. [Heap.MayLive] permits live blocks. A ring or a pool
-// may end with live blocks, unless MustEmpty was called.
+// leak. The scope's Close, or another call that frees the memory, returns an error with the number
+// of blocks, and the budget's report counts them. [Heap.MayLive] permits live blocks. A ring or a
+// pool may end with live blocks, unless MustEmpty was called.
 //
 // # Offsets
 //
-// A block may move, be saved, or be read on another machine. Addresses stored in it would be wrong
-// then, so values in a block refer to each other by offsets from the block's start, the [Base]:
+// A block may move, be saved, or be read on another machine. Addresses stored in the block would
+// then be wrong. So values in a block refer to each other by offsets from the start of the block,
+// which is their [Base]:
 //
 //	type Node struct {
 //		Name     arena.String

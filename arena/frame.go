@@ -7,13 +7,13 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Frame divides a block into N equal buffers that take turns. With N buffers, a block allocated in
-// frame n lives until the end of frame n+N-1: with one buffer until Next, with two until the end of
-// the next frame. Single blocks aren't freed.
+// Frame divides a block into N equal buffers that take turns. A block allocated in frame n lives
+// until the end of frame n+N-1: with one buffer until Next, with two buffers until the end of the
+// next frame. A Frame doesn't free single blocks.
 type Frame struct{ header *arena_c.Frame }
 
-// FrameHandle is one frame of a Frame. It allocates until the frame ends, and reports whether the
-// frame's blocks still live.
+// FrameHandle is one frame of a Frame. Alloc works until the frame ends, and Live reports whether
+// the frame's blocks still live.
 type FrameHandle struct {
 	header *arena_c.Frame
 	gen    uint64
@@ -24,8 +24,8 @@ var (
 	_ Allocator = FrameHandle{}
 )
 
-// NewFrame makes a Frame of 1 to 8 buffers on the block. Their size is a multiple of 64; the
-// remainder of the division isn't used. The block's contents are lost.
+// NewFrame makes a Frame of 1 to 8 buffers on the block. The size of a buffer is a multiple of 64;
+// the remainder of the block isn't used. The block's contents are lost.
 func NewFrame(block []byte, buffers int) (Frame, error) {
 	if buffers < arena_c.FrameMin || buffers > arena_c.FrameMax {
 		return Frame{}, fmt.Errorf("arena: a Frame has %d to %d buffers, not %d", arena_c.FrameMin, arena_c.FrameMax, buffers)
@@ -48,8 +48,8 @@ func (f Frame) Alloc(size, align uint64) unsafe.Pointer {
 	return f.Now().Alloc(size, align)
 }
 
-// Next ends the frame: the oldest buffer is emptied and becomes the current one. Checked builds
-// catch a read of its old blocks. Cost: one call into C.
+// Next ends the frame. The oldest buffer is emptied and becomes the current one. Checked builds
+// catch a read of a block that was in it. Cost: one call into C.
 func (f Frame) Next() { f.its().Next() }
 
 // Now returns the current frame.
@@ -65,7 +65,7 @@ func (h FrameHandle) Alloc(size, align uint64) unsafe.Pointer {
 // Live reports whether the blocks of h's frame still live. It is false for the zero handle.
 func (h FrameHandle) Live() bool { return h.header != nil && h.header.Live(h.gen) }
 
-// Buffers returns the number of buffers, Current the index of the current one.
+// Buffers returns the number of buffers. Current returns the index of the current buffer.
 func (f Frame) Buffers() int { return int(f.its().Buffers) }
 func (f Frame) Current() int { return int(f.its().Current) }
 
@@ -75,8 +75,8 @@ func (f Frame) Stats() Stats {
 	return Stats{Size: h.Size, Used: h.Used(), Free: h.Limit - h.Cursor, Peak: h.Peak()}
 }
 
-// Padding returns the bytes of Used that aren't part of a request. Only checked builds count them;
-// others return false.
+// Padding returns the bytes of Used that aren't part of a request. Only checked builds count these
+// bytes; in other builds known is false.
 func (f Frame) Padding() (bytes uint64, known bool) { return f.its().Padding(), arena_c.Checked }
 
 func (f Frame) its() *arena_c.Frame { return made(f.header, "Frame") }

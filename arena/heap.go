@@ -8,34 +8,36 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Heap allocates blocks of any size and frees them in any order: for C libraries, and for values of
-// different sizes that come and go. HeapOf and NewString make values, slices and texts on it. A
-// heap fragments: LargestFree may be far below Stats.Free, without a bound. Alloc and Free take the
-// same time however full the heap is, a good part of it for the call into C.
+// Heap allocates blocks of any size and frees them in any order. It is for C libraries, and for
+// values of different sizes that come and go. HeapOf and NewString make values, slices and texts on
+// a Heap. A heap fragments: LargestFree may be far below Stats.Free, and no bound limits the
+// difference. Alloc and Free take the same time however full the heap is. The call into C is a good
+// part of that time.
 //
-// A block costs 16 bytes of header, is rounded up to 16, and takes at least 32. A sealed header
-// before each block detects misuse; arena_c/heap.h names the misuse that stays undetected. A stray
-// write into free memory takes only the block that it hit out of service; Err reports it. In
-// checked builds the method that finds the damage panics, or returns an error if it can.
+// A block costs 16 bytes of header. Its size with the header is rounded up to a multiple of 16, and
+// is at least 32. A sealed header before each block detects misuse; arena_c/heap.h names the misuse
+// that stays undetected. If a stray write hits a free block, only that block goes out of service,
+// and Err reports the write. In checked builds the method that finds the damage returns an error,
+// or panics if it has no error to return.
 //
-// One goroutine at a time uses a heap. Several goroutines, or a C library, use it through its
-// Shared. The race detector reports two calls at once; checked builds refuse the second call with
-// an error or, in a method without one, a panic. A Heap holds no addresses, so it may be part of a
-// level's state (budget/save) if it is made before the state is complete.
+// One goroutine at a time uses a heap. Several goroutines, or a C library, use a heap through its
+// [Shared]. The race detector reports two calls at once. Checked builds refuse the second call: its
+// method returns an error, or panics if it has no error to return. A Heap holds no addresses, so it
+// may be part of a level's state (budget/save) if it is made before the state is complete.
 type Heap struct{ header *arena_c.Heap }
 
 var _ Reallocator = Heap{}
 
-// NewHeap makes a Heap on the block, which begins at a multiple of 64 and has at least 496 bytes:
-// in a scope, BytesUnzeroed(n, 64). The block's contents are lost. Blocks that are live when the
-// scope closes are a leak, unless MayLive was called.
+// NewHeap makes a Heap on the block, whose contents are lost. The block must begin at a multiple of
+// 64 and have at least 496 bytes. In a scope, allocate it with BytesUnzeroed(n, 64). Blocks that
+// are live when the scope closes are a leak, unless MayLive was called.
 //
 // The heap keeps up to `parked` freed blocks of 1 KiB or less unmerged, for requests of exactly
-// their size; their lists need 512 bytes more. With parked blocks an Alloc and a Free in C take a
-// third of the time among a thousand small blocks, and two thirds among 100,000. In a mix of sizes
-// up to 4 KiB they save little. The heaps of arena/with park 256; park more if the program frees
-// more blocks before it allocates them again. A request that would be refused merges all parked
-// blocks first, in one call.
+// their size. The lists of parked blocks need 512 bytes more. With parked blocks an Alloc and a
+// Free in C take a third of the time among a thousand small blocks, and two thirds among 100,000.
+// In a mix of sizes up to 4 KiB parked blocks save little time. The heaps of arena/with park 256
+// blocks. Park more if the program frees more than 256 blocks before it allocates new ones. Before
+// the heap refuses a request, it merges all parked blocks, in the same call.
 func NewHeap(block []byte, parked uint64) (Heap, error) {
 	room, err := roomIn(block, "Heap", arena_c.RoomHeap, arena_c.LineSize)
 	if err != nil {
@@ -53,7 +55,7 @@ func NewHeap(block []byte, parked uint64) (Heap, error) {
 }
 
 // Alloc returns size bytes aligned to align and at least to 16, not zeroed, or nil when the heap is
-// full. Size 0 returns an address of its own.
+// full. For size 0 it returns an address that no other live block has.
 func (h Heap) Alloc(size, align uint64) unsafe.Pointer {
 	size, _ = asked("Heap", size, align)
 	was := seen(h.its())
@@ -82,9 +84,9 @@ func (was heapSeen) tell(what string, is heapSeen, err func() error) {
 }
 
 // Err returns an error if a call found that a stray write had hit free memory or went past a
-// block's end. The error has the number of findings and the last place. The block that was hit is
-// out of service; Alloc still uses all others. Err returns nil while no call has reached the
-// damage. One refused Alloc in 1 + blocks/64 checks all blocks.
+// block's end. The error has the number of findings and the address of the last one. The block that
+// was hit is out of service; Alloc still uses all other blocks. Err returns nil while no call has
+// reached the damage. Of 1 + blocks/64 refused calls of Alloc, one checks all blocks.
 func (h Heap) Err() error {
 	x := h.its()
 	return damage("Heap", unsafe.Pointer(x), x.Damaged, x.Where, fmt.Sprintf("; %d bytes are out of service", x.LostBytes))
@@ -111,9 +113,9 @@ func timesOf(n uint64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// Free frees a block; nil does nothing. A double free, or an address of no block of this heap, is
-// an error and changes nothing. An error with "write past" reports a write past the block's end
-// or into a free block next to it; the block is freed nevertheless.
+// Free frees a block; for nil it does nothing. If the block was already freed, or p isn't a block
+// of this heap, Free returns an error and changes nothing. An error with "write past" reports a
+// write past the block's end or into a free block next to it. The block is freed nevertheless.
 func (h Heap) Free(p unsafe.Pointer) error {
 	return refusedOr("Heap.Free", h.its().Free(p), h.Err)
 }
@@ -129,9 +131,10 @@ func refusedOr(what string, code arena_c.Code, err func() error) error {
 }
 
 // Realloc changes the size of a block and keeps its contents and its alignment. The block shrinks
-// in place. It grows in place if the bytes after it are free, else down to a lower address, else it
-// moves. Realloc returns nil and no error when the heap is full; p is unchanged then. A nil p is
-// Alloc aligned to 16. An address of no live block is an error.
+// in place. It grows in place if enough bytes after it are free. Otherwise it grows down into free
+// bytes before it, or moves. When the heap is full, Realloc returns nil and no error, and p is
+// unchanged. For a nil p it is Alloc aligned to 16. Realloc returns an error for an address that
+// isn't a live block's.
 func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	was := seen(h.its())
 	q := h.header.Realloc(p, size)
@@ -147,14 +150,16 @@ func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	return nil, refused("Heap.Realloc", h.header.Check(p))
 }
 
-// SizeOf returns the requested size in bytes. An address of no live block is an error.
+// SizeOf returns the requested size in bytes. It returns an error for an address that isn't a live
+// block's.
 func (h Heap) SizeOf(p unsafe.Pointer) (uint64, error) {
 	size, code := h.its().SizeOf(p)
 	return size, refused("Heap.SizeOf", code)
 }
 
-// Reset frees all blocks, and with them the lock of a Shared, which ends. Addresses from before are
-// refused until a new block begins there. The reserve, the peaks and the counts of refusals stay.
+// Reset frees all blocks. The lock of a Shared is in one of them, so the Shared ends. The heap
+// refuses an old address until a new block begins there. The reserve, the peaks and the counts of
+// refusals stay.
 func (h Heap) Reset() {
 	was := seen(h.its())
 	h.header.Reset()
@@ -163,26 +168,26 @@ func (h Heap) Reset() {
 }
 
 // MayLive permits blocks to be live when the heap's memory is freed with its level, match or
-// request. Call it if freeing the memory is meant to free the blocks: for an interpreter that is
-// dropped whole, or for values that own only memory. It holds until the heap ends, also for its
-// Shared.
+// request. Call MayLive if freeing the memory is meant to free the blocks: for an interpreter that
+// is dropped whole, or for values that own only memory. The permission holds until the heap ends,
+// also for a Shared of the heap.
 //
-// Without MayLive live blocks are a leak. The Close of the scope, the Rewind of the region or the
-// Close of the budget that frees them returns an error with their number. In checked builds the
-// error adds the lines that made the heap and allocated each block.
+// Without MayLive live blocks are a leak. The call that frees them (Close of the scope, Rewind of
+// the region or Close of the budget) returns an error with the number of blocks. In checked builds
+// the error adds the lines that made the heap and allocated each block.
 //
-// On a heap outside a budget, such as one on NewBlock, MayLive does nothing: the collector takes it
-// without a check. A heap in a block of another arena isn't checked either; there the block itself
-// is freed, or leaks. Any goroutine may call MayLive. Cost: a search for the arena that contains
-// the heap.
+// On a heap outside a budget, such as one on NewBlock, MayLive does nothing, because the collector
+// frees the memory without a check. A heap in a block of another arena isn't checked either. There
+// the block itself must be freed, or is a leak. Any goroutine may call MayLive. Cost: a search for
+// the arena that contains the heap.
 func (h Heap) MayLive() {
 	arena_c.SayOfRoom(arena_c.RoomHeap, unsafe.Pointer(h.its()), arena_c.RoomMayLive)
 }
 
-// Reserve withholds bytes, headers included: a request that needs any of them is refused as full.
-// Rounding may still use 16 of them. Reserve(0) lifts it, so that clean-up can allocate when the
-// heap is full: a database without any free memory can't even drop a table. A reserve above the
-// size withholds all; live blocks stay live.
+// Reserve withholds bytes, headers included. A request that needs a reserved byte is refused as
+// full, but rounding may use 16 of the bytes. Reserve(0) lifts the reserve, so that clean-up can
+// allocate when the heap is full: a database without any free memory can't even drop a table. A
+// reserve above the heap's size withholds all bytes. Live blocks stay live.
 func (h Heap) Reserve(bytes uint64) { h.its().Reserve(bytes) }
 
 // Phase returns the highest Used since the last call of Phase, and begins a new phase, such as a
@@ -196,17 +201,18 @@ func (h Heap) Flush() {
 	h.tell("Heap.Flush", was)
 }
 
-// Trim returns the whole pages inside free blocks to the system, parked blocks included, and
-// returns the bytes of those that were present. The next use of such a page is a page fault; the
-// heap's counts and its bound stay the same. One goroutine at a time: see [Shared.Trim].
+// Trim returns the whole pages inside free blocks to the system, parked blocks included. The result
+// is the bytes of the returned pages that were present. The next use of a returned page causes a
+// page fault. The heap's counts and its bound stay the same. For several goroutines there is
+// [Shared.Trim].
 //
 // Pages are returned only from a heap in a budget of Open. A heap on NewBlock, in a block of
 // OpenIn, in a race build or in a checked build keeps its pages, and Trim returns 0. If pages.lock
 // or a required pages.prefault of the plan keeps the pages present, Trim returns an error that
-// names the key. A second Free of a block that was trimmed is then an error of a misaligned
-// address. In a state (budget/save) Trim changes the free bytes, and so the hash unless the heap is
-// one of State.Heap. Cost: two system calls for each run of pages, O(free blocks of a page or
-// more).
+// names the key. After Trim the error for a second Free of a trimmed block speaks of a misaligned
+// address. In a state of package budget/save, Trim changes the free bytes. It then also changes the
+// hash, unless the heap is one of State.Heap. Cost: two system calls for each run of pages, O(free
+// blocks of a page or more).
 func (h Heap) Trim() (bytes uint64, err error) {
 	was := seen(h.its())
 	bytes, err = h.header.TrimRoom()

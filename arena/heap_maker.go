@@ -17,7 +17,7 @@ type HeapMaker[T any] struct {
 	plain     bool           // T was checked for Go pointers
 }
 
-// HeapOf declares T for heaps, with a finalizer for Delete and DeleteSlice, or nil for none. If T
+// HeapOf declares T for heaps. Delete and DeleteSlice call the finalizer, unless it is nil. If T
 // holds a Go pointer, HeapOf panics and names the field.
 //
 //	var (
@@ -41,8 +41,8 @@ func (m HeapMaker[T]) New(h Reallocator) *T {
 	return x
 }
 
-// Make returns a T that construct has initialized, or nil, nil when the heap is full. If construct
-// fails or panics, Make frees T without finalizing it.
+// Make returns a T that construct has initialized, or nil and no error when the heap is full. If
+// construct fails or panics, Make frees T without finalizing it.
 func (m HeapMaker[T]) Make(h Reallocator, construct func(*T) error) (x *T, err error) {
 	if x = m.New(h); x == nil {
 		return nil, nil
@@ -59,8 +59,8 @@ func (m HeapMaker[T]) Make(h Reallocator, construct func(*T) error) (x *T, err e
 	return x, err
 }
 
-// Delete finalizes x and frees it, even if the finalizer fails. If x is no live block of T's size,
-// Delete returns an error and doesn't run the finalizer.
+// Delete finalizes x and frees it, even if the finalizer fails. If x isn't a live block of T's
+// size, Delete returns an error and doesn't run the finalizer.
 func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 	m.declared()
 	if err := isBlock[T](h, unsafe.Pointer(x), 1, "Delete", "", ""); err != nil {
@@ -70,11 +70,11 @@ func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 	return m.finalize(unsafe.Slice(x, 1))
 }
 
-// Slice returns a slice of n zeroed T on h, or nil when h is full. Its cap is n, so that append
-// can't write past it. Grow makes it longer, and DeleteSlice frees it. An empty slice also has a
-// block. A negative n panics.
+// Slice returns a slice of n zeroed T on h, or nil when h is full. The slice's cap is n, so that
+// append can't write past it. Grow makes the slice longer, and DeleteSlice frees it. An empty slice
+// also has a block. Slice panics if n is negative.
 //
-// The slice lives as long as h, or until Grow or DeleteSlice. A value in a block stores it as a
+// The slice lives until Grow, DeleteSlice or the end of h. A value in a block stores the slice as a
 // [Slice]:
 //
 //	chunk.Tiles = arena.SliceOf(base, tiles.Slice(h, n))
@@ -91,17 +91,17 @@ func (m HeapMaker[T]) Slice(h Reallocator, n int) []T {
 	return unsafe.Slice((*T)(p), n)
 }
 
-// Grow returns a slice of n elements, cap n: the elements of s, followed by zeroed ones. It ends s,
-// even if the elements stay in place. When h is full it returns nil and no error; s is unchanged
-// then. A nil s is Slice.
+// Grow returns a slice of len n and cap n: the elements of s, followed by zeroed elements. s itself
+// ends, even if the elements stay in place. When h is full, Grow returns nil and no error, and s is
+// unchanged. For a nil s, Grow is Slice.
 //
-// Grow resizes the block, which is all of s's cap. So a list may begin as Slice(h, 64)[:0], append
-// up to its cap, and Grow from there; Grow to len(s) frees the unused capacity. An n below len(s)
-// panics. Grow returns an error if s was freed, was ended by Grow, or begins or ends elsewhere than
-// its block. It can't detect an old slice whose block still has the same size, as a Buddy's may
-// after Grow.
+// Grow resizes the slice's block, which s's cap fills. So a list may begin as Slice(h, 64)[:0],
+// append up to its cap, and Grow from there. Grow to len(s) frees the unused capacity. Grow panics
+// if n is below len(s). It returns an error if s was freed, was ended by Grow, or begins or ends
+// elsewhere than its block. It can't detect a slice that Grow ended if the block still has the same
+// size, as a Buddy's may.
 //
-// Finalizers don't run: the values move. Cost: a Realloc, and the zeroing.
+// Finalizers don't run, because the values only move. Cost: a Realloc, and the zeroing.
 func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {
 	m.declared()
 	size := sizeOf[T]("Grow", len(s), n)
@@ -121,9 +121,9 @@ func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {
 }
 
 // DeleteSlice finalizes the elements of s, the last one first, and frees its block, even if
-// finalizers fail. A nil s does nothing. DeleteSlice returns an error, and runs no finalizer, if s
-// was freed, was ended by Grow, or begins or ends elsewhere than its block. Cost: a Free, and the
-// finalizers.
+// finalizers fail. For a nil s it does nothing. DeleteSlice returns an error, and runs no
+// finalizer, if s was freed, was ended by Grow, or begins or ends elsewhere than its block. Cost: a
+// Free, and the finalizers.
 func (m HeapMaker[T]) DeleteSlice(h Reallocator, s []T) (err error) {
 	m.declared()
 	if s == nil {
@@ -214,8 +214,8 @@ func NewString[Text string | []byte](h Reallocator, base Base, text Text) (s Str
 	return StringOf(base, bytes), true
 }
 
-// DeleteString frees a text that NewString made; an empty one does nothing. It returns an error if
-// the text was freed, wasn't made on h, or isn't in base. Cost: a Free.
+// DeleteString frees a text that NewString made; for an empty text it does nothing. It returns an
+// error if the text was freed, wasn't made on h, or isn't in base. Cost: a Free.
 func DeleteString(h Reallocator, base Base, s String) error {
 	if s.Len() == 0 {
 		return nil

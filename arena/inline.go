@@ -5,15 +5,16 @@ import (
 	"unsafe"
 )
 
-// Inline is a short text stored in place: an Inline[[16]byte] stores up to 16 bytes. It is plain
-// data without a base, so it may be copied, saved, and used as a map key: two Inlines are ==
-// exactly when their texts are. The zero Inline is the empty text. For longer texts use [String].
+// Inline is a short text stored in place: an Inline[[16]byte] stores up to 16 bytes. It holds no
+// pointer and needs no [Base], so it may be copied, saved, and used as a map key. Two Inlines are
+// == exactly when their texts are equal. The zero Inline is the empty text. For longer texts use
+// [String].
 //
 // The sizes are 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192 and 256 bytes.
 //
 // Zero bytes fill the array after the text, and the length isn't stored. So a text may contain a
-// NUL, but not at its end. String and Bytes find the end each time; if you read a text very often,
-// keep its length in a field next to it.
+// NUL, but not at its end. Each call of String or Bytes searches for the end of the text. If you
+// read a text very often, keep its length in a field next to it.
 type Inline[A inlineBytes] struct{ text A }
 
 type inlineBytes interface {
@@ -32,15 +33,15 @@ func (t *Inline[A]) Set(text string) bool {
 	return true
 }
 
-// SetBytes is Set of a text in bytes, such as one from the network. It doesn't keep the slice,
-// which may be part of t itself.
+// SetBytes is Set for a text in a slice of bytes, such as one from the network. It copies the
+// bytes, which may be part of t itself.
 func (t *Inline[A]) SetBytes(text []byte) bool {
 	return t.Set(unsafe.String(unsafe.SliceData(text), len(text)))
 }
 
-// String returns the text. It is a view that Set changes and that lives as long as t, so don't keep
-// it in a map, an error or a log record: strings.Clone copies it. Cost: a test of the zero bytes
-// after the text, eight at a time; no Go allocation.
+// String returns the text, a view that Set changes and that lives as long as t. In a map, an error
+// or a log record keep a copy from strings.Clone instead of the view. Cost: a test of the zero
+// bytes after the text, eight at a time; no Go allocation.
 func (t *Inline[A]) String() string {
 	text := t.Bytes()
 	return unsafe.String(unsafe.SliceData(text), len(text))

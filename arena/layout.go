@@ -6,8 +6,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Layout describes the block of an arena at one moment: its parts, which cover it, or a pool's
-// chunks.
+// Layout describes the block of an arena at one moment. Either Parts lists the parts that cover the
+// block, or Pool has the chunks of a BlockPool.
 type Layout struct {
 	Kind  string // "heap", "buddy", "ring", "pool"
 	Size  uint64 // of the block in bytes
@@ -25,14 +25,14 @@ type Part struct {
 	Asked uint64 `json:"asked,omitempty"` // of a live block: the requested size, where known
 }
 
-// Inner is an arena in a block that may be part of a region: a Heap, Buddy, Ring or BlockPool.
+// Inner is an arena that may be in a block of a region: a Heap, Buddy, Ring or BlockPool.
 type Inner interface {
 	// Block returns the first byte of its block.
 	Block() unsafe.Pointer
 
-	// Layout describes its block, which has at most room bytes. The caller must be the goroutine
-	// that uses the arena. An error means that the arena's words contradict each other or room:
-	// they were overwritten. Cost: O(blocks), and a copy.
+	// Layout describes the arena's block, which has at most room bytes. The caller must be the
+	// goroutine that uses the arena. An error means that the arena's control words were
+	// overwritten, because they contradict each other or room. Cost: O(blocks), and a copy.
 	Layout(room uint64) (Layout, error)
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Linear allocates by moving a cursor through a block. Its second end, [Linear.Far], is for
-// temporaries.
+// temporary blocks.
 type Linear struct {
 	header *arena_c.Ends
 	gen    uint64
@@ -21,8 +21,8 @@ var (
 // Mark is a position of one end, for Rewind.
 type Mark uint64
 
-// NewLinear makes a Linear on the block of at least 192 bytes, 128 of them for the header. The
-// block's contents are lost.
+// NewLinear makes a Linear on the block, whose contents are lost. The block has at least 192 bytes;
+// the header takes 128 of them.
 func NewLinear(block []byte) (Linear, error) {
 	room, err := roomIn(block, "Linear", arena_c.RoomEnds, 2*arena_c.LineSize)
 	if err != nil {
@@ -42,16 +42,17 @@ func (l Linear) Alloc(size, align uint64) unsafe.Pointer {
 // Mark returns the current position.
 func (l Linear) Mark() Mark { return Mark(l.its().MarkNear()) }
 
-// Rewind frees the blocks allocated since the mark, and forgets newer marks. A mark past the
-// newest, of the other end, or outside the arena is an error and changes nothing. A forgotten mark
-// is also an error, until a new mark is past it. Cost: O(1), one call into C.
+// Rewind frees the blocks allocated since the mark, and forgets newer marks. It returns an error,
+// and changes nothing, for a mark past the newest mark, a mark of the other end, or one outside the
+// arena. For a forgotten mark it returns an error until a new mark is past the forgotten one. Cost:
+// O(1), one call into C.
 func (l Linear) Rewind(m Mark) error {
 	return refusedMark("Linear", m, l.its().Rewind(l.gen, uint64(m)))
 }
 
-// Resize changes the size of the last block, in place; old is its present size. It returns false,
-// and changes nothing, if the arena is full. It returns an error if the block isn't the last, or
-// begins before the newest mark, which must keep its meaning. Cost: O(1), one call into C.
+// Resize changes the size of the newest block in place; old is the block's present size. If the
+// arena is full, it returns false and changes nothing. It returns an error if p isn't the newest
+// block, or if the block begins before the newest mark. Cost: O(1), one call into C.
 func (l Linear) Resize(p unsafe.Pointer, old, size uint64) (bool, error) {
 	code := l.its().Resize(l.gen, p, old, size)
 	if code == arena_c.Full {
@@ -66,8 +67,8 @@ func (l Linear) Reset() { l.its().Reset() }
 // Stats returns the counts of the near end.
 func (l Linear) Stats() Stats { return nearStats(l.its()) }
 
-// Padding returns the bytes that alignment has cost at the near end since Reset, also for rewound
-// blocks. Only checked builds count them; others return false.
+// Padding returns the bytes that alignment has cost at the near end since Reset, rewound blocks
+// included. Only checked builds count these bytes; in other builds known is false.
 func (l Linear) Padding() (bytes uint64, known bool) { return l.its().Lost, arena_c.Checked }
 
 func nearStats(e *arena_c.Ends) Stats {
@@ -78,8 +79,8 @@ func farStats(e *arena_c.Ends) Stats {
 	return Stats{Size: e.End - e.Start, Used: e.End - e.Limit, Free: e.Limit - e.Cursor, Peak: e.End - min(e.Low, e.Limit)}
 }
 
-// Far returns the other end of the arena, for temporaries. It allocates downwards from the end of
-// the block. Both ends share the free bytes; each has its own marks.
+// Far returns the other end of the arena, for temporary blocks. The far end allocates downwards
+// from the end of the block. Both ends share the free bytes; each has its own marks.
 func (l Linear) Far() LinearFar { return LinearFar(l) }
 
 // LinearFar is the far end of a Linear.

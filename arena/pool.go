@@ -9,8 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// BlockPool divides a block into equal chunks for values of T. It identifies a chunk by its
-// address; a scope's pool may have handles, see [HandleChunks].
+// BlockPool divides a block into equal chunks for values of T. A chunk is identified by its
+// address. A pool of package scope may have handles instead: see [HandleChunks].
 type BlockPool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
@@ -19,7 +19,7 @@ type BlockPool[T any] struct {
 }
 
 // NewBlockPool makes a pool on the block, with as many chunks as fit. The block's contents are
-// lost. A T that holds Go pointers is an error. Cost: O(chunks).
+// lost. NewBlockPool returns an error if T holds Go pointers. Cost: O(chunks).
 func NewBlockPool[T any](block []byte) (p BlockPool[T], err error) {
 	if err := CheckPlain(reflect.TypeFor[T]()); err != nil {
 		return p, fmt.Errorf("arena: %w", err)
@@ -44,14 +44,14 @@ func NewBlockPool[T any](block []byte) (p BlockPool[T], err error) {
 // Get returns a zeroed T, or nil when all chunks are live.
 func (p BlockPool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
-// GetUnzeroed is Get for a caller that writes all of T: its bytes are arbitrary, usually the
-// chunk's last value.
+// GetUnzeroed is Get for a caller that writes all of T. The bytes of the T are arbitrary; usually
+// they are the chunk's last value.
 func (p BlockPool[T]) GetUnzeroed() *T {
 	return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers)
 }
 
-// Put frees x. A second Put of x, or an address of no chunk of this pool, is an error and changes
-// nothing.
+// Put frees x. If x was already put, or isn't a chunk of this pool, Put returns an error and
+// changes nothing.
 func (p BlockPool[T]) Put(x *T) error {
 	if arena_c.Put(p.header, p.gen, p.first, p.numbers, x) {
 		return nil
@@ -61,7 +61,7 @@ func (p BlockPool[T]) Put(x *T) error {
 }
 
 // Index returns the number of x's chunk, for tables parallel to the pool. It returns an error if x
-// is no live chunk of this pool.
+// isn't a live chunk of this pool.
 func (p BlockPool[T]) Index(x *T) (int, error) {
 	index, code := p.its().Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
@@ -90,15 +90,14 @@ func (p BlockPool[T]) All() iter.Seq2[int, *T] {
 	}
 }
 
-// Cap returns the number of chunks, Live the number of live ones, and Peak the most that were live
-// at once.
+// Cap returns the number of chunks, Live the number of live chunks, and Peak the highest Live.
 func (p BlockPool[T]) Cap() int  { return int(p.its().Count) }
 func (p BlockPool[T]) Live() int { return int(p.its().Live()) }
 func (p BlockPool[T]) Peak() int { return int(p.its().Peak()) }
 
-// MustEmpty makes a leak of each chunk that is live when the pool's memory is freed, as with a
-// Heap. It is for chunks that must all be put. Without it a pool may end with live chunks. On
-// memory outside a budget it does nothing, like [Heap.MayLive].
+// MustEmpty makes the pool report leaks as a Heap does: each chunk that is still live when the
+// pool's memory is freed is a leak. Call it if all chunks must be put. Without it a pool may end
+// with live chunks. On memory outside a budget it does nothing, like [Heap.MayLive].
 func (p BlockPool[T]) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomPool, unsafe.Pointer(p.its()), arena_c.RoomMustEmpty)
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Proxy stands in front of an allocator for one of its clients: in front of a Heap, a scope, or an
-// allocator of your own. It has a name and totals, frees only blocks that it allocated, and Close
-// reports blocks that were never freed.
+// Proxy stands in front of an allocator for one of the allocator's clients. The allocator is a
+// Heap, a scope, or one of your own. A proxy has a name and totals. It frees only blocks that it
+// allocated, and Close reports blocks that were never freed.
 //
-// An allocator may have several proxies, and users without one. A proxy may stand in front of
-// another proxy: a block of the outer one counts in both, and must be freed through the outer one.
-// When the allocator frees all at once, by Reset or Rewind, its proxies don't notice and still
+// An allocator may have several proxies, and users without a proxy. A proxy may stand in front of
+// another proxy. A block of the outer proxy counts in both proxies, and must be freed through the
+// outer one. When the allocator frees all blocks at once, by Reset or Rewind, its proxies still
 // count the blocks.
 //
 // A proxy adds no byte to a block. It keeps its blocks in a Go map, which allocates as it grows.
@@ -53,7 +53,7 @@ func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
 }
 
 // Free is the allocator's Free, also for nil. It returns an error if the allocator can't free
-// single blocks. A block that isn't live in this proxy is an error and changes nothing.
+// single blocks. If p isn't live in this proxy, Free returns an error and changes nothing.
 func (x *Proxy) Free(p unsafe.Pointer) error {
 	if p == nil && x.free != nil && !x.book.closed {
 		return x.free.Free(nil)
@@ -71,8 +71,8 @@ func (x *Proxy) Free(p unsafe.Pointer) error {
 	return nil
 }
 
-// Realloc is the allocator's Realloc; a nil p is Alloc aligned to 16. It returns an error if the
-// allocator has no Realloc, or if the block isn't live in this proxy.
+// Realloc is the allocator's Realloc; for a nil p it is Alloc aligned to 16. It returns an error if
+// the allocator has no Realloc, or if p isn't live in this proxy.
 func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	if p == nil && !x.book.closed {
 		return x.Alloc(size, arena_c.HeapAlign), nil
@@ -97,7 +97,7 @@ func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	return q, nil
 }
 
-// SizeOf returns the requested size in bytes. A block that isn't live in this proxy is an error.
+// SizeOf returns the requested size in bytes. It returns an error if p isn't live in this proxy.
 func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	g, err := x.book.find("SizeOf", keyOf(p))
 	if back, ok := x.back.(Reallocator); ok && err == nil {
@@ -106,9 +106,10 @@ func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	return g.size, err
 }
 
-// Close ends the proxy; later calls are errors. It returns nil if all blocks were freed, or if the
-// allocator doesn't free single blocks. Otherwise the error names the blocks, which stay live.
-// Checked builds add the lines that allocated them. A second Close is an error.
+// Close ends the proxy. Later calls return an error, and Alloc panics. Close returns nil if all
+// blocks were freed, or if the allocator doesn't free single blocks. Otherwise the error lists the
+// blocks, which stay live. Checked builds add the lines that allocated the blocks. A second Close
+// returns an error.
 func (x *Proxy) Close() error {
 	if x.free == nil {
 		clear(x.book.given)
@@ -116,7 +117,7 @@ func (x *Proxy) Close() error {
 	return x.tally.Close()
 }
 
-// ProxyStats counts a proxy's blocks; a budget.Report shows it.
+// ProxyStats counts a proxy's blocks. It is part of a budget.Report.
 type ProxyStats struct {
 	Name   string `json:"name"`
 	Live   uint64 `json:"live"`   // blocks allocated and not freed
@@ -160,9 +161,9 @@ func keyOf(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
 // Stats returns the totals, also after Close.
 func (t *tally) Stats() ProxyStats { return t.book.stats }
 
-// Trace calls see for each event from now on; nil stops it. see runs on the goroutine of the event,
-// so it can look at the caller's stack. To find one leak, put a proxy only in front of the
-// suspected allocator.
+// Trace calls the function see for each event from now on. A nil see stops it. see runs on the
+// goroutine of the event, so it can look at the caller's stack. To find one leak, put a proxy only
+// in front of the suspected allocator.
 func (t *tally) Trace(see func(Event)) { t.book.see = see }
 
 func (b *book) event(what string, key, size uint64) {
@@ -223,9 +224,9 @@ func (b *book) bug(what, wrong string) error {
 
 const leaksNamed = 8
 
-// Close ends the proxy; later calls are errors. It returns nil if all blocks were freed. Otherwise
-// the error names the blocks, which stay live. Checked builds add the lines that allocated them. A
-// second Close is an error.
+// Close ends the proxy. Later calls return an error, and Get panics. Close returns nil if all
+// blocks were freed. Otherwise the error lists the blocks, which stay live. Checked builds add the
+// lines that allocated the blocks. A second Close returns an error.
 func (t *tally) Close() error { return t.book.close() }
 
 func (b *book) close() error {

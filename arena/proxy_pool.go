@@ -9,8 +9,8 @@ type Chunks[T any] interface {
 	Put(x *T) error
 }
 
-// HandleChunks is a pool with handles for a HandlePoolProxy: a scope.HandlePool, whose method Proxy
-// makes one, or another HandlePoolProxy.
+// HandleChunks is a pool with handles for a HandlePoolProxy: a scope.HandlePool, or another
+// HandlePoolProxy. The method Proxy of a scope.HandlePool makes a HandlePoolProxy.
 type HandleChunks[T any] interface {
 	Get() (*T, Handle[T])
 	Put(h Handle[T]) error
@@ -45,8 +45,8 @@ func (x *PoolProxy[T]) Get() *T {
 	return v
 }
 
-// Put frees v and returns the result of the pool's Put. A value that isn't live in this proxy is an
-// error and changes nothing.
+// Put frees v and returns the result of the pool's Put. If v isn't live in this proxy, Put returns
+// an error and changes nothing.
 func (x *PoolProxy[T]) Put(v *T) error {
 	key := keyOf(unsafe.Pointer(v))
 	if _, err := x.book.find("Put", key); err != nil {
@@ -81,7 +81,8 @@ func (x *HandlePoolProxy[T]) Get() (*T, Handle[T]) {
 	return v, h
 }
 
-// Put frees the value of h. A handle that isn't live in this proxy is an error and changes nothing.
+// Put frees the value of h. If h isn't live in this proxy, Put returns an error and changes
+// nothing.
 func (x *HandlePoolProxy[T]) Put(h Handle[T]) error {
 	if _, err := x.book.find("Put", uint64(h)); err != nil {
 		return err

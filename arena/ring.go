@@ -6,9 +6,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Ring frees its blocks in the order in which it allocated them: for streams and commands. At the
-// end of its memory it wraps to the start; no block straddles the end. A block costs 8 bytes of
-// header and is aligned to at least 8.
+// Ring frees its blocks in the order in which it allocated them. It is for streams, and for queues
+// of commands. At the end of its memory it wraps to the start; no block straddles the end. A block
+// costs 8 bytes of header and is aligned to at least 8.
 type Ring struct {
 	header *arena_c.Ring
 	gen    uint64
@@ -16,8 +16,8 @@ type Ring struct {
 
 var _ Freer = Ring{}
 
-// NewRing makes a Ring on the block of at least 192 bytes, 128 of them for the header. The block's
-// contents are lost.
+// NewRing makes a Ring on the block, whose contents are lost. The block has at least 192 bytes; the
+// header takes 128 of them.
 func NewRing(block []byte) (Ring, error) {
 	room, err := roomIn(block, "Ring", arena_c.RoomRing, 2*arena_c.LineSize)
 	if err != nil {
@@ -30,10 +30,10 @@ func NewRing(block []byte) (Ring, error) {
 // Alloc returns size bytes aligned to align, not zeroed, as the newest block, or nil when the ring
 // is full. The block lives until Free or Reset.
 //
-// It succeeds exactly when the bytes fit in one piece, after the newest block or at the start
+// Alloc succeeds exactly when the bytes fit in one piece, after the newest block or at the start
 // before the oldest. With an align of at least 8 it therefore always succeeds when free >=
-// 2*(size+align+7), and in an empty ring when free >= size+align+7. Cost: O(1), and one call into C
-// each time that the ring wraps.
+// 2*(size+align+7). In an empty ring it succeeds when free >= size+align+7. Cost: O(1), and one
+// call into C each time that the ring wraps.
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	size, mask := asked("Ring", size, align)
 	mask |= arena_c.RingMask
@@ -46,9 +46,10 @@ func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 }
 
 // Overwrite is an Alloc that first frees as many of the oldest blocks as it needs. So a block may
-// end before the caller frees it: a reader of it may then read new bytes. Its Free is then an
-// error, unless the oldest block now begins at the same address. Use Overwrite for data that may be
-// lost, like the last events before a crash, with one goroutine that writes and reads.
+// end before the caller frees it. A reader of the block may then read new bytes, and a Free of the
+// block returns an error, unless the oldest block now begins at the same address. Use Overwrite for
+// data that may be lost, like the last events before a crash. One goroutine must both write and
+// read.
 //
 // Overwrite returns nil, and frees no block, if size bytes don't fit even in the empty ring. It
 // also returns nil if a stray write has hit a block's header; Free then returns an error, and Reset
@@ -58,14 +59,14 @@ func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
 	return r.its().Overwrite(r.gen, size, mask|arena_c.RingMask)
 }
 
-// Oldest returns the oldest live block and its size in bytes, or nil when the ring is empty. If its
-// header was overwritten with an end after the newest block, the size is 0 and Free reports
+// Oldest returns the oldest live block and its size in bytes, or nil when the ring is empty. If a
+// stray write moved the block's end past the newest block, the size is 0 and Free reports
 // "overwritten words".
 func (r Ring) Oldest() (p unsafe.Pointer, size uint64) { return r.its().Front() }
 
-// Free frees the oldest block. Any other address is an error and changes nothing. An error with
-// "write past" means that a stray write has hit a block's header; Reset repairs the ring. Cost:
-// O(1), and O(blocks) for an error.
+// Free frees the oldest block. For any other address it returns an error and changes nothing. An
+// error with "write past" means that a stray write has hit a block's header; Reset repairs the
+// ring. Cost: O(1), and O(blocks) for an error.
 func (r Ring) Free(oldest unsafe.Pointer) error {
 	if r.its().Pop(r.gen, oldest) {
 		return nil
@@ -76,9 +77,9 @@ func (r Ring) Free(oldest unsafe.Pointer) error {
 // Reset frees all blocks.
 func (r Ring) Reset() { r.its().Reset(r.gen) }
 
-// MustEmpty makes a leak of each block that is live when the ring's memory is freed, as with a
-// Heap. It is for messages that must all be read. Without it a ring may end with live blocks. On
-// memory outside a budget it does nothing, like [Heap.MayLive].
+// MustEmpty makes the ring report leaks as a Heap does: each block that is still live when the
+// ring's memory is freed is a leak. Call it if all messages must be read. Without it a ring may end
+// with live blocks. On memory outside a budget it does nothing, like [Heap.MayLive].
 func (r Ring) MustEmpty() {
 	arena_c.SayOfRoom(arena_c.RoomRing, unsafe.Pointer(r.its()), arena_c.RoomMustEmpty)
 }

@@ -9,24 +9,25 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Shared is a Heap or a Buddy with a lock around each call: for several goroutines, and for C
-// libraries on any thread. A C library takes its Functions as malloc, calloc, realloc, free and
-// size.
+// Shared is a Heap or a Buddy with a lock around each call. It is for several goroutines, and for C
+// libraries on any thread. A C library takes the functions of [Shared.Functions] as malloc, calloc,
+// realloc, free and size.
 //
-// Once it exists, use the arena only through it, or in [Shared.Locked]. Make one for each arena: a
-// second one would have a lock of its own. It lives as long as the arena's block; a Reset of the
-// arena ends it. Shut a C library down before the block ends, for example with a scope's Defer: C
-// has no lifetimes, and a late call writes to memory that has another owner. Keep a reference to a
-// block from NewBlock until the library is shut down, because the collector may free it.
+// Once a Shared exists, use its arena only through the Shared, or in [Shared.Locked]. Make one
+// Shared for each arena, because a second one would have a lock of its own. A Shared lives until
+// the arena's block ends, or the arena is Reset. Shut a C library down before the block ends, for
+// example with a scope's Defer: a late call would write to memory that has another owner. Keep a
+// reference to a block from NewBlock until the library is shut down. Otherwise the collector may
+// free the block.
 //
-// The lock and the counts are at the start of a block in the arena, which counts as live. They hold
-// addresses, so that block can't be saved and restored in another process. In a level's state
-// (budget/save) a Shared works only with Take and Restore, while no call is inside.
+// The lock and the counts are in a block of the arena that counts as live. This block holds
+// addresses, so it can't be saved and restored in another process. In a level's state (budget/save)
+// a Shared works only with Take and Restore. Call these while no call of the Shared runs.
 //
-// The lock is C's: a call that has locked it doesn't wait for Go's scheduler or collector, except
-// in Locked. A free lock adds some 15 ns to a call from Go, which is one call into C, and some 5 ns
-// to a call from C. The race detector treats each call from Go as synchronization, because the lock
-// is.
+// The lock is C's. A call that holds the lock doesn't wait for Go's scheduler or collector, except
+// in Locked. A call from Go is one call into C. If no other call holds the lock, it adds some 15 ns
+// to a call from Go, and some 5 ns to a call from C. The race detector treats each call from Go as
+// a synchronization.
 type Shared struct{ header *arena_c.Shared }
 
 var _ Reallocator = Shared{}
@@ -64,14 +65,14 @@ func (s Shared) Alloc(size, align uint64) unsafe.Pointer {
 	return s.its().Alloc(size, align)
 }
 
-// Free frees a block, also one that C allocated. An address of no live block is an error and
-// changes nothing.
+// Free frees a block, allocated by Go or by C. For an address that isn't a live block's it returns
+// an error and changes nothing.
 func (s Shared) Free(p unsafe.Pointer) error {
 	return refused("Shared.Free", s.its().Free(p))
 }
 
-// Realloc is the arena's Realloc. It returns nil and no error when the arena is full; p is
-// unchanged then. A nil p is Alloc aligned to 16.
+// Realloc is the arena's Realloc. When the arena is full, it returns nil and no error, and p is
+// unchanged. For a nil p it is Alloc aligned to 16.
 func (s Shared) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	q := s.its().Realloc(p, size)
 	if q == nil {
@@ -80,15 +81,15 @@ func (s Shared) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	return q, nil
 }
 
-// SizeOf is the arena's SizeOf. An address of no live block is an error.
+// SizeOf is the arena's SizeOf. It returns an error for an address that isn't a live block's.
 func (s Shared) SizeOf(p unsafe.Pointer) (uint64, error) {
 	size, code := s.its().SizeOf(p)
 	return size, refused("Shared.SizeOf", code)
 }
 
-// Locked runs fn with the lock held, for the methods of the arena that a Shared lacks: Stats,
-// LargestFree, Reserve. All other callers wait, C's threads included, so keep fn short. fn must not
-// use the Shared: it would wait for itself.
+// Locked runs fn with the lock held. It is for methods of the arena that a Shared lacks, such as
+// Stats, LargestFree and Reserve. All other callers wait, C's threads included, so keep fn short.
+// fn must not use the Shared, because it would wait for itself.
 func (s Shared) Locked(fn func()) {
 	runtime.LockOSThread() // C's lock is unlocked by the thread that locked it
 	defer runtime.UnlockOSThread()
@@ -107,10 +108,10 @@ func (s Shared) Trim() (bytes uint64, err error) {
 	return bytes, err
 }
 
-// CFunctions has C functions, and the context that they take as their first argument, for a library
-// on any thread. The functions keep the contracts of C's malloc and its family; arena_c/callbacks.h
-// has the details. A package with cgo passes the fields to its C code as void *, without a header
-// of this library.
+// CFunctions has C functions for a library on any thread, and the context that each function takes
+// as its first argument. The functions keep the contracts of C's malloc, calloc, realloc and free;
+// arena_c/callbacks.h has the details. A package with cgo passes the fields to its C code as void
+// *, without a header of this library.
 type CFunctions struct {
 	Context unsafe.Pointer
 	Malloc  unsafe.Pointer // void *(*)(void *context, size_t size)
@@ -124,14 +125,15 @@ type CFunctions struct {
 // lock's own block never counts.
 func (s Shared) MayLive() { s.its().SayOfRoom(arena_c.RoomMayLive) }
 
-// Functions returns the C functions that use the arena. They work as long as the Shared does.
+// Functions returns the C functions that use the arena. The functions work as long as the Shared
+// does.
 func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) }
 
-// Err returns an error if calls from C passed addresses of no live block, with their number and the
-// last call. The calls changed nothing, and the library went on, so call Err when the library is
-// shut down. Calls that found bytes overwritten by a stray write also count. In checked builds Err
-// also reports calls that used the arena while another call was inside, without the lock. Such a
-// call was refused; an Alloc or a malloc returned nil.
+// Err returns an error if calls from C passed addresses that aren't a live block's. The error has
+// the number of these calls, and the last one. The calls changed nothing, and the library went on,
+// so call Err when the library is shut down. Calls that found bytes overwritten by a stray write
+// also count. In checked builds Err also reports calls that used the arena without the lock, while
+// another call was inside. The arena refused these calls: an Alloc or a malloc returned nil.
 func (s Shared) Err() error {
 	if raced := s.its().Raced(); raced != 0 {
 		return fmt.Errorf("arena: BUG: %s refused: %v, the lock of the Shared", callsOf(raced), arena_c.Raced)

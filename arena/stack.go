@@ -6,7 +6,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Stack frees its last block, or all blocks since a mark. Its second end, [Stack.Far], does the
+// Stack frees its newest block, or all blocks since a mark. Its second end, [Stack.Far], does the
 // same. A block costs 16 bytes of header and is aligned to at least 16.
 type Stack struct {
 	header *arena_c.Stack
@@ -18,8 +18,8 @@ var (
 	_ Freer = StackFar{}
 )
 
-// NewStack makes a Stack on the block of at least 192 bytes, 128 of them for the header. The
-// block's contents are lost.
+// NewStack makes a Stack on the block, whose contents are lost. The block has at least 192 bytes;
+// the header takes 128 of them.
 func NewStack(block []byte) (Stack, error) {
 	room, err := roomIn(block, "Stack", arena_c.RoomStack, 2*arena_c.LineSize)
 	if err != nil {
@@ -35,14 +35,14 @@ func (s Stack) Alloc(size, align uint64) unsafe.Pointer {
 	return s.its().Push(s.gen, size, mask|arena_c.StackMask)
 }
 
-// Free frees the last live block. Any other address is an error and changes nothing.
+// Free frees the newest live block. For any other address it returns an error and changes nothing.
 func (s Stack) Free(p unsafe.Pointer) error { return refused("Stack.Free", s.its().Free(p)) }
 
 // Mark returns the current position.
 func (s Stack) Mark() Mark { return Mark(s.its().Cursor) }
 
-// Rewind frees the blocks that are newer than the mark. A mark above the stack, inside a block, or
-// of the other end is an error and changes nothing. Cost: O(blocks freed).
+// Rewind frees the blocks that are newer than the mark. It returns an error, and changes nothing,
+// for a mark above the stack, inside a block, or of the other end. Cost: O(blocks freed).
 func (s Stack) Rewind(m Mark) error { return refusedMark("Stack", m, s.its().Rewind(uint64(m))) }
 
 // Reset frees all blocks of both ends.
@@ -56,7 +56,7 @@ func (s Stack) Stats() Stats { return nearStats((*arena_c.Ends)(s.its())) }
 func (s Stack) Padding() uint64 { return s.its().Padding() }
 
 // Far returns the other end of the stack, which allocates downwards from the end of the block. Both
-// ends share the free bytes; each frees its own last block and has its own marks.
+// ends share the free bytes. Each end frees its own newest block and has its own marks.
 func (s Stack) Far() StackFar { return StackFar(s) }
 
 // StackFar is the far end of a Stack.

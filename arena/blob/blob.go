@@ -49,8 +49,8 @@ func At[T any](a Array[T], i int) Link[T] {
 // Str refers to a text of the same blob, in 8 bytes. The zero Str is empty.
 type Str struct{ bytes Array[byte] }
 
-// Get returns the text, a view that lives as long as the blob. It may not be UTF-8. The Str must be
-// in b.
+// Get returns the text, a view that lives as long as the blob. The text may be invalid UTF-8. The
+// Str must be in b.
 func (s Str) Get(b Blob) string {
 	if s.bytes.count == 0 {
 		return ""

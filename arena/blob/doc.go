@@ -27,17 +27,17 @@
 // node refers to another node by a [Link], to adjacent nodes by an [Array], and to a text by a
 // [Str]. A link to a [Union] leads to one of several types, such as the instructions of a script.
 //
-// Verify accepts only bytes whose links are all safe to follow; afterwards following a link costs
-// an addition and a check for nil. Verify doesn't recurse along links, its work is bounded by the
-// size of the blob, and it allocates on the Go heap only for an error. At the end of a blob are the
-// names of all fields, so the error for a blob of other types names the first field that differs.
+// Verify accepts only bytes whose links are all safe to follow. Then following a link costs only an
+// addition and a check for nil. Verify doesn't recurse along links, and its work is bounded by the
+// size of the blob. It allocates on the Go heap only for an error. The names of all fields are at
+// the end of a blob. So if a blob has other types, the error names the first field that differs.
 // [Writer.Bare] replaces the names by a fingerprint.
 //
 // A blob has less than 4 GiB, in little-endian order. It doesn't grow, and its nodes can't be
 // freed. Don't write to a verified blob, because a blob from outside may use the same bytes as a
-// number and as a link. Don't follow a link in another blob; this isn't checked. For links in
-// memory that changes use arena.Ptr, Slice and String. One goroutine at a time may write; any
-// number may read a verified blob.
+// number and as a link. Get doesn't check that a link belongs to the blob that it gets. For links
+// in memory that changes use arena.Ptr, Slice and String. One goroutine at a time may write a blob.
+// Any number of goroutines may read a verified blob.
 //
 // Source: Bitsquid, "File formats for memory" in "Visual Scripting the Data-Oriented Way".
 package blob

@@ -7,11 +7,12 @@ import (
 	"unsafe"
 )
 
-// Union is the common first field of several node types, the variants; a Link to it leads to any of
-// them. A Union begins with a Tag, and each type that Variants lists begins with the Union.
+// Union is the common first field of several node types, the variants. A Link to a Union leads to a
+// node of any variant. A Union begins with a Tag, and each type that Variants lists begins with the
+// Union.
 type Union interface{ Variants() []any }
 
-// Tag is the index of a node's type among the variants. PutAs sets it, Verify checks it.
+// Tag is the index of a node's type among the variants. PutAs sets the Tag, and Verify checks it.
 type Tag uint32
 
 // Variant is one of the types that a Link[U] may lead to. Declare it once, at package level, with

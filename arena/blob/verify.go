@@ -34,10 +34,10 @@ type checker struct {
 	err   error
 }
 
-// ScratchSize returns the bytes of scratch that Verify needs for data, which may be any bytes: at
-// most 28 for each node or array that a link leads to, and at most 7 times the length of data. It
-// returns 0 if data is shorter than a blob's header or doesn't begin at a multiple of 8, or if the
-// size exceeds an int.
+// ScratchSize returns the number of bytes of scratch memory that Verify needs for data. data may be
+// any bytes. The result is at most 28 for each node or array that a link leads to, and at most 7
+// times the length of data. ScratchSize returns 0 if data is shorter than a blob's header or
+// doesn't begin at a multiple of 8, or if the size exceeds an int.
 func ScratchSize(data []byte) int {
 	if len(data) < int(headerSize) || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%align != 0 {
 		return 0
@@ -74,10 +74,11 @@ func (c *checker) tables(scratch []byte, nodes uint32) {
 	c.most = overlap * uint64(len(c.data))
 }
 
-// Verify checks that data, which begins at a multiple of 8, is a complete and undamaged blob of
-// this format. It returns the root and the Blob for Get. It checks all links, so that data from any
-// source is safe to follow; texts and numbers may have any value. scratch has ScratchSize bytes,
-// and is free again afterwards. The blob is read in place and must not change.
+// Verify checks that data is a complete and undamaged blob of this format. data must begin at a
+// multiple of 8. Verify returns the root, and the Blob for Get. It checks all links, so that the
+// links of data from any source are safe to follow. Texts and numbers may have any value. scratch
+// has ScratchSize bytes, and is free again afterwards. The blob is read in place and must not
+// change.
 //
 // Cost: a checksum of the bytes, and some 20 ns for each node that a link leads to. Only an error
 // allocates on the Go heap.

@@ -18,7 +18,7 @@ type Writer[T any] struct {
 	text  string // of the types; it follows the last node
 }
 
-// Writer begins a blob in the block, and clears it. The block must begin at a multiple of 8, as a
+// Writer clears the block and begins a blob in it. The block must begin at a multiple of 8, as a
 // block from arena.NewBlock, a scope's BytesUnzeroed or make does.
 func (f Format[T]) Writer(block []byte) *Writer[T] {
 	f.declared()
@@ -94,8 +94,8 @@ func (w *Writer[T]) Str(text string) Str {
 func (w *Writer[T]) Size() int { return int(w.at) + len(w.text) }
 
 // Finish completes the blob and ends the writer. data is the front of the block. Finish checks all
-// links as Verify does, with scratch on the Go heap, so a link that leads outside the blob's nodes
-// is an error. If the block is too small, the error says the size that it needs.
+// links as Verify does, with scratch memory on the Go heap. It returns an error if a link leads
+// outside the blob's nodes. If the block is too small, the error has the size that the blob needs.
 func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
 	if !w.fits(uint64(len(w.text))) {
 		return nil, fmt.Errorf("blob: full: a blob of %s needs %d bytes, the block has %d", w.types.list[0].name, w.Size(), len(w.block))

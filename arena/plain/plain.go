@@ -4,8 +4,8 @@
 //	lines := plain.Check(plain.Go(reflect.TypeFor[Frog]()))
 //	// frog.Name (string) holds a Go pointer; use arena.String, or arena.Inline for a short text
 //
-// [Check] and [Walk] walk over types of package reflect, or of any other [Type]: the tool
-// upfront-vet walks over the types of a program's text.
+// [Check] and [Walk] take types of package reflect, or any other [Type]: the tool upfront-vet
+// passes the types in a program's source.
 package plain
 
 import (
@@ -45,9 +45,9 @@ var counterparts = map[string]string{
 	"time.Time":           "int64 of UnixNano",
 }
 
-// Check returns a line for each field of t, at any depth, that holds a Go pointer, with its
-// counterpart. It returns nil if t is plain. A type of the standard library or of this module is
-// named as a whole.
+// Check returns a line for each field of t, at any depth, that holds a Go pointer, and names the
+// type to use instead. It returns nil if t holds no Go pointer. A line names a type of the standard
+// library or of this module as a whole.
 func Check(t Type) (lines []string) {
 	Walk(t, func(p Part) (into bool) {
 		into = p.Kind == reflect.Invalid || !isSealed(p.Type)
@@ -98,8 +98,8 @@ func isSealed(t Type) bool {
 	return IsStandard(t.PkgPath())
 }
 
-// IsStandard reports whether a package is one of Go's. A path without a dot isn't proof: a user's
-// module may have one.
+// IsStandard reports whether the package with this path is in Go's standard library. A path without
+// a dot is no proof, because the path of a user's module may have none.
 func IsStandard(pkg string) bool {
 	first, _, _ := strings.Cut(pkg, "/")
 	switch first {

@@ -30,10 +30,10 @@ type Part struct {
 	Size   uintptr      // in bytes
 }
 
-// Walk calls visit for t and then for its parts, each before its own parts, in the order of their
-// offsets. It visits only the first element of an array, because all elements have the same parts.
-// If visit returns false, the walk skips the part's own parts. Cost: a path and an interface for
-// each part.
+// Walk calls visit for t, and then for the parts of t in the order of their offsets. It visits each
+// part before the part's own parts. It visits only the first element of an array, because all
+// elements have the same parts. If visit returns false, the walk skips the part's own parts. Cost:
+// a path and an interface for each part.
 func Walk(t Type, visit func(p Part) (into bool)) {
 	name := cmp.Or(t.Name(), t.String())
 	Part{Kind: t.Kind(), Type: t, Path: name, Size: t.Size()}.walk(visit)
@@ -86,6 +86,6 @@ func (t goType) Field(i int) (name string, offset uintptr, of Type) {
 	return f.Name, f.Offset, goType{f.Type}
 }
 
-// IsPointer reports whether the part is a Go pointer or a Go value that holds some. It is false for
-// a struct and an array, because the walk visits their parts.
+// IsPointer reports whether the part is a Go pointer or a Go value that holds Go pointers, such as
+// a string. It is false for a struct and an array, because the walk visits their parts.
 func (p Part) IsPointer() bool { return p.Kind > reflect.Array && p.Kind != reflect.Struct }
