@@ -13,14 +13,15 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// Action declares an action that calls a Lua function, and returns its signature. of returns the
-// state of a World, or nil if it has none. P is as for flow.NewAction, with at most 16 inputs and
-// 16 outputs. The function gets the inputs and returns the outputs in the order of P's fields: a
-// boolean for a bool, an integer for an int or a handle, and an integer or a float for a number.
+// Action declares an action that calls a Lua function, and returns its signature. The function of
+// returns the Lua state of a World, or nil if the World has none. P is as for flow.NewAction, with
+// at most 16 inputs and 16 outputs. The Lua function gets the inputs and returns the outputs in the
+// order of P's fields: a boolean for a bool, an integer for an int or a handle, and an integer or a
+// float for a number.
 //
-// The node fails if the call returns an error or a result doesn't fit. Then its outputs stay
-// unchanged, its links don't run, and the runner's error, a flow.ActionError, names it. Cost: as
-// State.Call, without a Go allocation.
+// The node fails if the call returns an error or a result doesn't fit. Then the node's outputs stay
+// unchanged, its links don't run, and the runner's error, a flow.ActionError, names the node. Cost:
+// as State.Call, without a Go allocation.
 func Action[World, P any](
 	h *flow.Host[World], name, function string, of func(*World) *State,
 ) flow.Signature {

@@ -1,6 +1,7 @@
 // Package lua puts all memory of a Lua state into a heap of fixed size in a scope. A script that
-// needs more gets Lua's own "not enough memory", and the state goes on. The scope closes the state
-// before its memory ends. Lua is Debian's Lua 5.4 (liblua5.4-dev), by cgo.
+// needs more memory gets Lua's own error "not enough memory", and the state can be used further.
+// The scope closes the state before it frees the heap. Lua is Debian's Lua 5.4 (liblua5.4-dev), by
+// cgo.
 //
 //	l, err := lua.New(s, lua.Plan{Name: "frogs", Size: 256 * budget.KiB, Steps: 100_000})
 //	err = l.Run("frogs.lua", `function add(a, b) return a + b end`)
@@ -14,10 +15,10 @@
 //
 //   - Time isn't bounded. Steps counts instructions of Lua, and a library function counts as one
 //     instruction, so a hostile script can make string.rep or table.move run almost forever.
-//   - Only Lua's memory is in the heap. Allocations of Go functions and the C stack of the script's
-//     thread aren't.
-//   - Only numbers, strings, booleans and nil are passed between Go and Lua, at most 16 each way;
-//     tables aren't.
+//   - Only Lua's memory is in the heap. Allocations of Go functions, and the C stack of the
+//     script's thread, are outside of it.
+//   - Only numbers, strings, booleans and nil pass between Go and Lua, at most 16 each way, and no
+//     tables.
 //   - Scripts aren't deterministic: the order of pairs and the seed of math.random differ between
 //     states.
 //   - The memory holds addresses, so package save can't save or restore a Lua state.
@@ -31,16 +32,16 @@
 //
 // # Errors
 //
-// After an error the state goes on. The failed call's changes stay.
+// After an error the state can be used further. The failed call's changes stay.
 //
-//   - full: errors.Is(err, scope.ErrFull), with the state's name, its size and Lua's text. In a
-//     fragmented heap this may happen although much of it is free.
-//   - too many steps: errors.Is(err, [ErrSteps]). A script can't catch it.
-//   - the error of a Go function: errors.Is(err, that error). The text begins with the script line
-//     that called it.
-//   - all others, such as a recursion that is too deep, are Lua's own text.
+//   - The heap is full: errors.Is(err, scope.ErrFull), with the state's name, its size and Lua's
+//     text. A fragmented heap may be full although much of it is free.
+//   - The script took too many steps: errors.Is(err, [ErrSteps]). A script can't catch this error.
+//   - A Go function returned an error: errors.Is(err, that error). The text begins with the script
+//     line that called the function.
+//   - All others, such as a recursion that is too deep, have Lua's own text.
 //
-// Misuse is an error with the word BUG, and changes nothing. A state may not be used after its
+// Misuse is an error with the word BUG, and changes nothing. Misuse is the use of a state after its
 // scope has closed (errors.Is(err, scope.ErrClosed)), by two goroutines at a time, or by a Go
-// function that it calls.
+// function that the state calls.
 package lua

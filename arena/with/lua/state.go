@@ -27,10 +27,10 @@ type Plan struct {
 	Steps int64
 }
 
-// State is a Lua state in a scope. One goroutine at a time may use it, and a Go function that it
-// calls may not. The scope closes the state before it frees the memory, and waits for a script that
-// runs in another goroutine. If a Go function of the state closes the scope, the script ends there.
-// The methods of the zero State return errors.
+// State is a Lua state in a scope. One goroutine at a time may use a State, and a Go function that
+// the State calls may not use it. The scope closes the State before it frees the memory, and first
+// waits for a script that runs in another goroutine. If a Go function of the State closes the
+// scope, the script ends there. The methods of the zero State return errors.
 type State struct {
 	plan      Plan
 	word      atomic.Uint32
@@ -52,7 +52,7 @@ const (
 	lost // a Go function ended its goroutine, and Lua's frames with it
 )
 
-// ErrSteps is the error of a script that took more steps than Plan.Steps.
+// ErrSteps is the error of a call that took more steps than Plan.Steps allows.
 var ErrSteps = errors.New("too many steps")
 
 // C's data is next to the heap, not in it.
@@ -64,8 +64,8 @@ var besides = scope.Plain[beside]()
 const parked = 256
 
 // New makes a state in s: a heap of plan.Size bytes, some 560 other bytes, and an entry in the
-// table of limits.owned. If Size is too small for Lua and its libraries, New returns an error that
-// is scope.ErrFull, and frees its memory. A full s unwinds. Cost: some 20 µs.
+// table of limits.owned. If Size is too small for Lua and its libraries, New frees its memory and
+// returns an error that wraps scope.ErrFull. If s has no room, New unwinds. Cost: some 20 µs.
 func New(s scope.Scope, plan Plan) (*State, error) {
 	return open(s, plan, unsafe.Pointer(C.github_com_upfront_mem_upfront_heap_hook))
 }
@@ -96,15 +96,15 @@ func open(s scope.Scope, plan Plan, allocate unsafe.Pointer) (*State, error) {
 	return l, nil
 }
 
-// Run runs a chunk of source text and drops its results. Lua's errors begin with the name and the
-// line. The source isn't needed afterwards.
+// Run runs a chunk of source text and drops its results. The texts of Lua's errors begin with the
+// name and the line. The source isn't needed after Run returns.
 func (l *State) Run(name, source string) error {
 	return l.within(func() error { return l.do(C.UPFRONT_LUA_RUN, name, source) })
 }
 
 // Call calls a global function and returns its results: bool, int64, float64, string or nil. An
 // argument may be of any integer or float type; a uint64 becomes the int64 with its bits. Cost:
-// some 300 ns, the script, a Go allocation for the results, and one for most of them.
+// some 300 ns, the script, a Go allocation for the slice of results, and one for most results.
 func (l *State) Call(function string, args ...any) (results []any, err error) {
 	err = l.within(func() error {
 		if err := l.do(C.UPFRONT_LUA_CALL, function, args...); err != nil {
@@ -116,7 +116,7 @@ func (l *State) Call(function string, args ...any) (results []any, err error) {
 	return results, err
 }
 
-// Get returns the value of a global variable; see Call for its type.
+// Get returns the value of a global variable; see Call for the value's type.
 func (l *State) Get(name string) (value any, err error) {
 	err = l.within(func() error {
 		if err := l.do(C.UPFRONT_LUA_GET, name); err != nil {
@@ -128,14 +128,14 @@ func (l *State) Get(name string) (value any, err error) {
 	return value, err
 }
 
-// Set sets a global variable; see Call for its type.
+// Set sets a global variable; see Call for the value's type.
 func (l *State) Set(name string, value any) error {
 	return l.within(func() error { return l.do(C.UPFRONT_LUA_SET, name, value) })
 }
 
-// Func is a Go function for scripts. If it returns an error or panics, Lua raises an error as
-// error(text) does; if the script doesn't catch it, the call from Go returns it. A Func may not use
-// the state.
+// Func is a Go function for scripts. If it returns an error or panics, Lua raises an error, as
+// error(text) does. If the script doesn't catch that error, the Go call that runs the script
+// returns it. A Func may not use the state.
 type Func func(args []any) (results []any, err error)
 
 // Func sets a global variable to a function, and keeps the function until the state closes.
@@ -149,7 +149,7 @@ func (l *State) Func(name string, fn Func) error {
 	})
 }
 
-// Stats returns the counts of the heap: Peak is about the Size that would have sufficed. All counts
+// Stats returns the counts of the heap. Peak is about the Size that would have sufficed. All counts
 // are zero while a script runs and after the state has closed.
 func (l *State) Stats() (stats arena.HeapStats) {
 	_ = l.within(func() error {

@@ -2,7 +2,7 @@ package malloc
 
 import "github.com/upfront-mem/upfront/arena_c"
 
-// Stats has the counts of C's malloc. Sizes are bytes, and include 16 bytes of header for each
+// Stats has the counts of C's malloc. Sizes are in bytes, and include a header of 16 bytes for each
 // block.
 type Stats struct {
 	Size    uint64 // of the plan's c_heap; 0 before Open
@@ -19,23 +19,24 @@ type Stats struct {
 	Static, StaticUsed uint64 // of the heap that serves until Open
 }
 
-// ReadStats returns the counts of now. It takes the locks of C's malloc for a moment, and allocates
-// nothing. In a build that doesn't define malloc the counts are zero. Any goroutine may call it.
+// ReadStats returns the present counts. It takes the locks of C's malloc for a moment, and
+// allocates nothing. In a build that doesn't define malloc the counts are zero. Any goroutine may
+// call it.
 func ReadStats() Stats {
 	c := process.Counts()
 	return Stats{Size: c.Size, Used: c.Used, Peak: c.Peak, Reserve: c.Reserve, Live: c.Live, Fulls: c.Fulls, Larges: c.Larges,
 		Runtime: c.Runtime, RuntimeUsed: c.RuntimeUsed, RuntimePeak: c.RuntimePeak, Trimmed: c.Trimmed, Static: c.Static, StaticUsed: c.StaticUsed}
 }
 
-// Trim gives the whole free pages of C's heap back to the system, and returns their bytes. The next
-// use of each page is a page fault. Trim returns 0 before Open, in a checked build, and if the plan
-// locks pages. Cost: two system calls for each run of free pages, while other calls of malloc wait.
-// Any goroutine may call it.
+// Trim returns the whole free pages of C's heap to the system. Its result is the bytes of these
+// pages. The next use of each page causes a page fault. Trim returns 0 before Open, in a checked
+// build, and if the plan locks pages. Cost: two system calls for each run of free pages, while
+// other calls of malloc wait. Any goroutine may call it.
 func Trim() uint64 { return process.Trim() }
 
-// CleanUp runs fn, and returns its error, while all C code may use the plan's reserve. Memory that
-// fn leaves allocated is missing from the reserve until it is freed. Loans of several goroutines
-// overlap; the reserve returns with the last. Cost: two calls into C.
+// CleanUp runs fn and returns its error. While fn runs, all C code may use the plan's reserve.
+// Memory that fn leaves allocated is missing from the reserve until it is freed. If several
+// goroutines call CleanUp at once, the loan ends when the last fn returns. Cost: two calls into C.
 func CleanUp(fn func() error) error {
 	lend(1)
 	defer lend(-1)

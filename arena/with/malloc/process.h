@@ -1,21 +1,23 @@
 /* process.h - malloc, free and their family for the whole process, over one heap of a fixed size.
  *
- * Algorithm  A static heap serves until upfront_malloc_begin. Then a heap in a range of its own
- *            does. A free finds its heap by address. Each thread has one of the fronts, in turn; a
- *            front has a lock and lists of freed blocks, by exact size up to UPFRONT_HEAP_FRONT.
- *            Such a block keeps its place in the heap, and has a parked block's seal (heap.h). A
- *            front that is full frees a part of its blocks into the heap.
- * Bound      The heap's (heap.h). Before a refusal all fronts' blocks are freed into the heap.
- * Runtime    A part of the range is a heap of its own. Only calls that a refusal would end the
- *            process for get its blocks, and only after the heap has refused: those of Go's runtime
- *            and cgo (a new thread, setenv, C.CString, C.malloc), and of ld.so.
- * Refusal    The first one is a line on standard error, with the size, the caller, the use and a
- *            size to set; so is each that doubles their number. The line takes no memory.
+ * Algorithm  A static heap serves all calls until upfront_malloc_begin. After it a heap in a range
+ *            of its own serves them. A free finds its heap by address. Each thread has one of the
+ *            fronts, in turn; a front has a lock and lists of freed blocks, by exact size up to
+ *            UPFRONT_HEAP_FRONT. Such a block keeps its place in the heap, and has a parked block's
+ *            seal (heap.h). A front that is full frees a part of its blocks into the heap.
+ * Bound      That of the heap (heap.h). Before a refusal all fronts' blocks are freed into the
+ *            heap.
+ * Runtime    A part of the range is a heap of its own. Its blocks are only for calls whose refusal
+ *            would end the process: those of Go's runtime and cgo (a new thread, setenv, C.CString,
+ *            C.malloc), and of ld.so. These calls get them only after the heap has refused.
+ * Refusal    The first refusal writes a line on standard error, with the size, the caller, the use
+ *            and a size to set. So does each refusal that doubles their number. Writing the line
+ *            takes no memory.
  * Cost       A block from a front: a lock, and the check of a header. Others: the heap's lock and
  *            the heap's cost. A refusal takes all locks and frees the fronts' blocks.
  * Threads    Any. A fork waits for the locks, so the child's heap is whole. In the preloaded
- *            library a thread trims. It starts when there is freed memory to give back, and ends
- *            when there is none, or when it is the last thread.
+ *            library a thread trims. The thread starts when there is freed memory to return, and
+ *            ends when there is none, or when it is the process's last thread.
  * Misuse     A line on standard error, then abort(): a double free, an address at which no block
  *            starts, an overwritten header. Not detected: two frees of one block at the same
  *            moment, until the block is allocated again.
@@ -69,16 +71,16 @@ int upfront_malloc_begin(const upfront_malloc_plan *p);
 void upfront_malloc_count(upfront_malloc_counts *out);
 
 /* Frees the fronts' blocks into the heap, and discards the whole pages of its free blocks. Returns
- * the bytes of those that were resident. */
+ * the bytes of the pages that were resident. */
 uint64_t upfront_malloc_trim(void);
 
-/* One look for pages to give back: gives back the pages that were free at the last look, too.
+/* Looks for free pages, and returns to the system those that were already free at the last look.
  * Returns 0 if it had nothing to do: no block was freed since a look that found no newly free
  * pages. */
 int upfront_malloc_look(void);
 
 /* Writes to an event each time that the use of the range reaches `at` bytes, and again only after
- * the use was below `again`. Parked blocks don't count. An `at` of UINT64_MAX ends it. */
+ * the use was below `again`. Parked blocks don't count. An `at` of UINT64_MAX ends the watch. */
 void upfront_malloc_watch(uint64_t at, uint64_t again, int event);
 
 /* Returns a new event (eventfd), or -1 with errno. */

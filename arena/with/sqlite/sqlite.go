@@ -80,7 +80,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Memory is SQLite's memory from Use until its scope closes. Any goroutine may call its methods
+// Memory is SQLite's memory from Use until the scope closes. Any goroutine may call the methods
 // while the scope is open.
 type Memory struct {
 	block   []byte
@@ -103,11 +103,11 @@ var (
 //
 // Use returns a [scope.Misuse] if SQLite was used before, is in a scope already, or was in a scope
 // that closed under an open database. It returns an error that wraps [scope.ErrFull] if size is too
-// small for SQLite to begin. A full s unwinds.
+// small for SQLite to begin. If s has no room, Use unwinds.
 //
-// A database with a table takes some 76,000 bytes. The heap takes some 3,000 bytes of size, and 16
-// for each block. No other goroutine may call SQLite during Use and while s closes; in between, any
-// goroutine may. Cost: some microseconds, and an entry in the table of limits.owned.
+// A database with a table takes some 76,000 bytes. The heap itself takes some 3,000 bytes of size,
+// and 16 bytes for each block. No other goroutine may call SQLite during Use and while s closes. In
+// between, any goroutine may. Cost: some microseconds, and an entry in the table of limits.owned.
 func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
 	m := &Memory{block: s.BytesUnzeroed(int(size+reserve), 64), reserve: reserve}
 	var err error
@@ -158,10 +158,10 @@ func (m *Memory) begin(size uint64) error {
 	return nil
 }
 
-// CleanUp runs fn, such as a ROLLBACK, a DROP or a check, and returns its error. While fn runs, all
-// databases may use the reserve. Memory that fn leaves allocated is missing from the reserve until
-// it is freed. After the scope has closed CleanUp returns a [scope.Misuse], and fn doesn't run.
-// Cost: six calls into C.
+// CleanUp runs fn, such as a ROLLBACK, a DROP or a check, and returns fn's error. While fn runs,
+// all databases may use the reserve. Memory that fn leaves allocated is missing from the reserve
+// until it is freed. After the scope has closed CleanUp returns a [scope.Misuse], and fn doesn't
+// run. Cost: six calls into C.
 func (m *Memory) CleanUp(fn func() error) error {
 	if current.Load() != m {
 		return misuse("sqlite: Memory.CleanUp: its scope is closed")
