@@ -13,10 +13,10 @@ import (
 // narrow reports whether the compiler aligns 64-bit words to 4 bytes, as on 32-bit targets.
 const narrow = unsafe.Alignof(uint64(0)) == 4
 
-// AlignOf returns the alignment of a T in a block, which is that of 64-bit targets on all targets.
-// The compiler's own would move fields after a 64-bit word on 32-bit targets. It would also break a
-// promise of Go's allocator: that the first 64-bit word of an allocation is aligned for
-// sync/atomic.
+// AlignOf returns the alignment of a T in a block. On all targets it is the alignment of 64-bit
+// targets. The compiler's own alignment would move fields after a 64-bit word on 32-bit targets. It
+// would also break a promise of Go's allocator: that the first 64-bit word of an allocation is
+// aligned for sync/atomic.
 func AlignOf[T any]() uint64 {
 	align := uint64(unsafe.Alignof(*new(T)))
 	if narrow && align == 4 && unsafe.Sizeof(*new(T)) >= 8 {

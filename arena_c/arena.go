@@ -8,7 +8,7 @@ import "C"
 import "unsafe"
 
 // Header is the header of an arena; arena.h explains its words. In this package a Go struct has the
-// words of its C struct in their order, and a struct of another size doesn't compile.
+// words of its C struct, in the same order. A struct of another size than C's doesn't compile.
 type Header struct {
 	Cursor, Limit, Gen, Asked, Misused, Least, Next, Start uint64
 }

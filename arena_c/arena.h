@@ -1,12 +1,12 @@
 /* arena.h - allocates by moving a cursor up through a block; one generation at a time may allocate.
  *
  * Algorithm  Cursor and limit are offsets from the header. `gen` is the generation that may
- *            allocate: that of the arena's topmost scope, or 0. A handle is a header and a
- *            generation. A closed, covered, frozen or stale handle has another generation than the
- *            header, so one comparison refuses them all.
+ *            allocate: the one of the arena's topmost scope, or 0. A handle is a header and a
+ *            generation. The handle of a closed, covered or frozen scope has another generation
+ *            than the header, so one comparison refuses them all.
  * Example    Scope 5 is open. A scope opened on top of it has generation 6, and allocations with 5
- *            are refused until it closes. Then the header's generation is 5 again, and 6 is refused
- *            for ever: the next scope is 7.
+ *            are refused until scope 6 closes. Then the header's generation is 5 again. 6 is
+ *            refused for ever, because the next scope is 7.
  * Bound      An allocation succeeds exactly when its generation is the header's and its size with
  *            padding fits. Generations step by one in 64 bits and are never reused, even after
  *            upfront_arena_bound.
@@ -36,7 +36,8 @@ typedef struct upfront_arena {
 
 /* The word `asked` holds the refused size, the alignment less 1 (at least 7) from this bit on, and
  * bit 63, because a request of 0 bytes may also be refused. Only upfront_arena_bump keeps the
- * alignment; other calls leave 7. 100 bytes aligned to 16: UPFRONT_ASKED | 15 << 40 | 100. */
+ * alignment; other calls leave 7. Example: 100 bytes aligned to 16 are UPFRONT_ASKED | 15 << 40 |
+ * 100. */
 #define UPFRONT_ASKED_MASK 40
 #define UPFRONT_ASKED (UINT64_C(1) << 63 | UINT64_C(7) << UPFRONT_ASKED_MASK)
 /* also set if the request was refused on purpose (upfront_refuses); set alone until
@@ -68,8 +69,8 @@ static inline void upfront_arena_bound(upfront_arena *a, uint64_t start, uint64_
 }
 
 /* upfront_arena_refuses reports whether a request is refused on purpose although it fits.
- * upfront_arena_purpose returns UPFRONT_PURPOSE if that happened and upfront_arena_refuse hasn't
- * recorded it, else 0. */
+ * upfront_arena_purpose returns UPFRONT_PURPOSE if a request was refused on purpose and
+ * upfront_arena_refuse hasn't recorded it, else 0. */
 #ifdef UPFRONT_CHECKED
 static inline int upfront_arena_refuses(upfront_arena *a) {
     if (!upfront_refuses())

@@ -17,13 +17,13 @@ extern "C" {
 #define UPFRONT_OFFSET_MAX (UINT64_C(1) << 38)
 
 /* One allocation, in a word that holds two sums. The lower 38 bits are the sum of the asked sizes,
- * which fits because all of them are in one block. The upper 26 count allocations; their carry
- * leaves the word, so the sum stays exact. Three allocations of 8 bytes: 3 * UPFRONT_OBJECT +
- * 24. */
+ * which fits because all allocations are in one block. The upper 26 bits count allocations. Their
+ * carry leaves the word, so the sum stays exact. Example: three allocations of 8 bytes are 3 *
+ * UPFRONT_OBJECT + 24. */
 #define UPFRONT_OBJECT UPFRONT_OFFSET_MAX
 
-/* An edge: the arenas of a map and its guards begin at multiples of this, so no page has bytes of
- * two of them. */
+/* An edge is a multiple of this. The arenas and guards of a map begin at edges, so no page has
+ * bytes of two arenas. */
 #define UPFRONT_EDGE (UINT64_C(1) << 16)
 
 /* The largest alignment. The padding for an alignment above UPFRONT_EDGE depends on the address,
@@ -100,8 +100,8 @@ static inline uint64_t upfront_distance(const void *to, const void *from) {
 }
 
 /* Enclose each call of an arena that C libraries use on threads. While another call is running,
- * upfront_enter of a checked build counts the new call in `raced` and returns 0, to refuse it.
- * Release builds do nothing. */
+ * upfront_enter of a checked build counts the new call in `raced` and returns 0, so that the call
+ * is refused. Release builds do nothing. */
 #ifdef UPFRONT_CHECKED
 /* const, for calls that only read */
 static inline int upfront_enter(const uint64_t *busy, const uint64_t *raced) {
@@ -119,8 +119,8 @@ static inline void upfront_leave(const uint64_t *busy) { __atomic_store_n((uint6
 
 /* Failure injection: the checked build refuses the n-th request although it fits (checked.h). Each
  * allocating function calls upfront_refuses when it knows that the request fits and before anything
- * changes. Only a call announced by UPFRONT_REQUEST is a request, and it counts once: the bindings
- * announce theirs, and calls of C code don't count. */
+ * changes. Only a call announced by UPFRONT_REQUEST is a request, and it counts once. The bindings
+ * announce their calls; calls of C code don't count. */
 #ifdef UPFRONT_CHECKED
 extern __thread int upfront_request;
 int upfront_refuses(void);

@@ -2,14 +2,14 @@
  * pages for arenas, chunks of a world, textures.
  *
  * Algorithm  Binary buddies. A block is the smallest block times a power of two, and begins at a
- *            multiple of its size. A larger free block is halved until it fits; a freed block
- *            merges at once with its buddy, the other half of their larger block, if that is free.
- *            A request takes the lowest address that fits. The state is a byte for each boundary
- *            between smallest blocks. The halves of exactly one block meet at a boundary; its byte
- *            says whether that block is free, live or split, and how large the largest free block
- *            in it is. So the bytes are a tree without links, and a block needs no header: all its
- *            bytes are the caller's. As many smallest blocks as fit are used, not only a power of
- *            two.
+ *            multiple of its size. A larger free block is halved until it fits. The other half of
+ *            the larger block is a block's buddy. A freed block merges at once with its buddy, if
+ *            the buddy is free. A request takes the lowest address that fits. The state is a byte
+ *            for each boundary between smallest blocks. The halves of exactly one block meet at a
+ *            boundary; its byte says whether that block is free, live or split, and how large the
+ *            largest free block in it is. So the bytes are a tree without links, and a block needs
+ *            no header: all its bytes are the caller's. As many smallest blocks as fit are used,
+ *            not only a power of two.
  * Bound      A request succeeds exactly when a free block of its size or a larger one exists and
  *            the reserve allows it. Take a program with at most M live bytes, in blocks of at most
  *            n times the smallest, that only calls alloc and free. A buddy of
@@ -23,11 +23,11 @@
  *            leaves at both ends.
  * Threads    One call at a time, as for a heap. The checked build refuses a second call and counts
  *            it in `raced`.
- * When not   For odd sizes: a heap (heap.h) takes 1.04 times the asked bytes, a buddy 1.41 (sizes
- *            from 16 to 4096, as many from each 2^k to 2^(k+1); full after many frees). For sizes
- *            of 2^k + 1 a buddy takes 2 times the bytes. Nor for thousands of blocks that come and
- *            go quickly: a free and an alloc take some 200 ns together, in a heap 60. For objects
- *            of one size use pool.h.
+ * When not   Arbitrary sizes: a heap (heap.h) takes 1.04 times the asked bytes, a buddy 1.41 times
+ *            (sizes from 16 to 4096, as many from each 2^k to 2^(k+1); full after many frees). For
+ *            sizes of 2^k + 1 a buddy takes 2 times the bytes. Thousands of blocks that come and go
+ *            quickly: a free and an alloc together take some 200 ns, in a heap 60. For objects of
+ *            one size use pool.h.
  * Source     Knuth, TAOCP 1, 2.5, for the buddy system of Markowitz and Knowlton. Robson, "An
  *            Estimate of the Store Size Necessary for Dynamic Storage Allocation" (1971), for the
  *            bound and its program; "Bounds for Some Functions Concerning Dynamic Storage
@@ -110,8 +110,9 @@ upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest)
  * modulo 2^64. */
 uint64_t upfront_buddy_size(uint64_t bytes, uint64_t smallest);
 
-/* Allocates a block. An align out of bounds returns NULL and isn't counted in `failed`. An align
- * above the size takes a block for `align` bytes. Size 0 takes a smallest block. */
+/* Allocates a block. Returns NULL for an align out of bounds, which isn't counted in `failed`. If
+ * align is above size, the block is one for `align` bytes. A request of size 0 takes a smallest
+ * block. */
 void *upfront_buddy_alloc(upfront_buddy *b, uint64_t size, uint64_t align);
 
 /* Frees a block and returns a code; UPFRONT_OK for a null p. */
@@ -119,8 +120,8 @@ int upfront_buddy_free(upfront_buddy *b, void *p);
 
 /* Changes the size of a block and keeps its contents. The block stays in place while the size
  * rounds up to the same power of two. If it shrinks, the rest becomes free blocks. It grows in
- * place if each buddy that it needs follows it and is free, else it moves. It is aligned to its new
- * size. Returns NULL and leaves p as it was if the buddy is full or p is no live block
+ * place if each buddy that it needs follows it and is free, else it moves. The block is aligned to
+ * its new size. Returns NULL and leaves p as it was if the buddy is full or p isn't a live block
  * (upfront_buddy_check returns the code). A null p is an allocation. Size 0 makes a smallest block
  * and doesn't free. */
 void *upfront_buddy_realloc(upfront_buddy *b, void *p, uint64_t size);
@@ -143,7 +144,7 @@ void upfront_buddy_reset(upfront_buddy *b);
 /* Returns the size of the largest free block, ignoring the reserve. */
 uint64_t upfront_buddy_largest(const upfront_buddy *b);
 
-/* Withholds `bytes` free bytes, possibly in small blocks: a request that needs any of them is
+/* Withholds `bytes` free bytes, possibly in small blocks. A request that needs a withheld byte is
  * refused. 0 lifts the reserve, for a clean-up. If the buddy has fewer bytes, all are withheld. */
 void upfront_buddy_reserve(upfront_buddy *b, uint64_t bytes);
 
@@ -164,12 +165,12 @@ int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_
 /* As upfront_heap_hook. */
 void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size);
 
-/* Returns the size in bytes with which a buddy never refuses a program of this kind: it has at most
- * `live` live bytes, in blocks of `smallest` to `largest` bytes (block sizes, not asked ones), and
- * only calls alloc and free. The first block must be at a multiple of `largest`; at any other
- * address add `largest`. The bound is exact: with one smallest block less some program is refused.
- * Returns 0 if a block size isn't a power of two, if `largest` is below `smallest`, or if `live` is
- * above UPFRONT_OFFSET_MAX.
+/* Returns the size in bytes with which a buddy never refuses a program of this kind: the program
+ * has at most `live` live bytes, in blocks of `smallest` to `largest` bytes (sizes of blocks, which
+ * may be above the asked sizes), and only calls alloc and free. The first block must be at a
+ * multiple of `largest`; at any other address add `largest`. The bound is exact: with one smallest
+ * block less some program is refused. Returns 0 if a block size isn't a power of two, if `largest`
+ * is below `smallest`, or if `live` is above UPFRONT_OFFSET_MAX.
  *
  * Proof. Count in smallest blocks. A block of order 0 is placed where all bytes below it are live,
  * so it ends at or below L0 = live. A block of order i is placed in the lowest free window of 2^i,

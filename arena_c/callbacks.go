@@ -112,8 +112,8 @@ import "C"
 import "unsafe"
 
 // Shared is an arena with a lock for threads of C and Go (callbacks.h), in memory whose address C
-// may keep. Its calls aren't crossings of race builds (race_on.go): the runtime treats a call into
-// C as synchronization, and the lock makes that true.
+// may keep. Race builds don't report its calls as crossings (race_on.go): the runtime treats a call
+// into C as synchronization, and the lock makes it one.
 type Shared struct {
 	_ [unsafe.Sizeof(C.shared{})]byte
 }

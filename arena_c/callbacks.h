@@ -9,10 +9,11 @@
  * on; the context is an upfront_shared_heap. upfront.h doesn't include this header, and the core
  * doesn't need it.
  *
- * Promised   One lock around every call, size included. A library may call from any thread, with
- *            locks of its own held. While glibc reports that the process has one thread, the lock
- *            isn't taken. The arena's costs hold inside of the lock. No call takes memory from
- *            elsewhere. NULL means full, and nothing has changed. Addresses are multiples of 16.
+ * Promised   One lock encloses every call, also of size. A library may call from any thread, also
+ *            while it holds locks of its own. While glibc reports that the process has one thread,
+ *            the lock isn't taken. The arena's costs hold inside of the lock. No call takes memory
+ *            from elsewhere. NULL means full, and nothing has changed. Addresses are multiples of
+ *            16.
  *              malloc of 0         an address of its own, to be freed
  *              calloc              zeros; NULL if count * size overflows
  *              realloc of NULL     malloc

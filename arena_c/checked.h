@@ -1,13 +1,13 @@
 /* checked.h - the checked build's reports: texts of call sites, and descriptions of addresses in a
  * map. Fills and mirrors are in mirror.h.
  *
- * Each text has a number, and notes keep only the number. A call site's text has a line for each
+ * Each text has a number, and a note keeps only the number. A call site's text has a line for each
  * call, "\tfunction file:line\n", newest first.
  *
  * Memory     Static tables, touched only as far as they are used; they aren't part of a budget.
  * Threads    One thread adds at a time; any number may read and describe meanwhile. All functions
- *            but upfront_text_add may be called from a signal handler: no lock, no malloc, no
- *            stdio.
+ *            except upfront_text_add may be called from a signal handler: they use no lock, no
+ *            malloc and no stdio.
  * Full       After UPFRONT_TEXTS - 1 texts or UPFRONT_TEXTS_BYTES bytes a new text gets number 0,
  *            which stands for "". */
 #ifndef UPFRONT_CHECKED_H

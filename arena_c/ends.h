@@ -1,9 +1,9 @@
-/* ends.h - a linear arena with two ends, one for lasting blocks and one for temporaries.
+/* ends.h - a linear arena with two ends, one for lasting blocks and one for temporary blocks.
  *
  * Algorithm  The near end is the bump of arena.h. The far end allocates below the limit, rounded
  *            down, and moves the limit there, so the near end's comparison needs no change.
- * Bound      An allocation at either end succeeds exactly when it fits between the two with its
- *            padding. The last byte can be used.
+ * Bound      An allocation at either end succeeds exactly when it fits with its padding between the
+ *            two ends. The last byte can be used.
  * Cost       O(1); both fast paths are inlined. The header is 128 bytes.
  * Source     Frykholm, "Custom Memory Allocation in C++"; the far end is the double-ended stack of
  *            the Bitsquid streams.

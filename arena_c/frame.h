@@ -1,10 +1,10 @@
-/* frame.h - allocates for a frame or two and frees nothing by hand: N buffers take turns.
+/* frame.h - allocates for some frames and frees a whole frame at once: N buffers take turns.
  *
  * Algorithm  N equal buffers in one block. The header of arena.h serves the current buffer. At a
  *            turn the header moves to the next buffer and gets the next generation.
- * Bound      Objects made in frame n live until frame n + N - 1 ends: with one buffer their own
- *            frame, with two the next one. An allocation succeeds exactly when it fits in
- *            the current buffer.
+ * Bound      Objects made in frame n live until frame n + N - 1 ends: with one buffer until frame n
+ *            ends, with two buffers until the next frame ends. An allocation succeeds exactly when
+ *            it fits in the current buffer.
  * Cost       O(1); the fast path is that of a linear arena. The header is 128 bytes.
  * Source     Ranck, "Frame-Based Memory Allocation"; Bitsquid's and the consoles' double-buffered
  *            frame heaps.
@@ -22,8 +22,8 @@ extern "C" {
 
 enum { UPFRONT_FRAME_MIN = 1, UPFRONT_FRAME_MAX = 8 };
 
-/* One cache line for the arena, and one more. The buffers follow, then the bytes that the division
- * leaves. */
+/* One cache line for the arena, and one more. The buffers follow, then the bytes that remain of the
+ * division. */
 typedef struct upfront_frame {
     upfront_arena arena;
     uint64_t buffers; /* number of buffers */

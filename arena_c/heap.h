@@ -4,21 +4,21 @@
  * Algorithm  Two-level segregated fit. Free blocks are in lists by size class: one for each
  *            multiple of 16 below 512 bytes, then 16 for each power of two. Bits say which lists
  *            aren't empty. A header holds the size of the block before it, so a freed block merges
- *            with free neighbours. A request takes the first block of the lowest sure class, whose
- *            blocks are all large enough; else one that fits among the first UPFRONT_HEAP_SCAN
- *            blocks of the classes below.
- *            With front lists, a freed block of up to UPFRONT_HEAP_FRONT bytes is parked as it is
- *            in a list of its exact size, for the next request of that size. When the lists are
- *            full, the freed block merges. In one free of eight an old parked block merges instead.
- * Bound      A request succeeds if this finds a block. Blocks of the lowest sure class may be up to
- *            a sixteenth larger than needed; an alignment above 16 adds itself and 16 bytes to the
- *            needed size. All parked blocks merge before a refusal. A refusal that left listed
- *            blocks unread is counted in `bounded`: an unread block may fit. Any other refusal
- *            means that no block fits, that the reserve withholds it, or that a stray write hid it
- *            (see Damage).
- *            Fragmentation isn't bounded: the worst programs need many times their live bytes
- *            (Robson). Measure yours with upfront_heap_peak and upfront_heap_phase, and keep a
- *            reserve.
+ *            with free neighbours. A class is sure for a request if all its blocks are large
+ *            enough. A request takes the first block of the lowest sure class. If these classes are
+ *            empty, it takes one that fits among the first UPFRONT_HEAP_SCAN blocks of the classes
+ *            below. With front lists, a freed block of up to UPFRONT_HEAP_FRONT bytes is parked: it
+ *            stays unmerged in a list of its exact size, for the next request of that size. When
+ *            the lists are full, the freed block merges. In one free of eight an old parked block
+ *            merges instead.
+ * Bound      A request succeeds if this search finds a block. Blocks of the lowest sure class may
+ *            be up to a sixteenth larger than needed; an alignment above 16 adds itself and 16
+ *            bytes to the needed size. All parked blocks merge before a refusal. A refusal that
+ *            left listed blocks unread is counted in `bounded`: an unread block may fit. Any other
+ *            refusal means that no block fits, that the reserve withholds it, or that a stray write
+ *            hid it (see Damage). Fragmentation isn't bounded: the worst programs need many times
+ *            their live bytes (Robson). Measure yours with upfront_heap_peak and
+ *            upfront_heap_phase, and keep a reserve.
  * Cost       O(1): alloc, free, size_of, and realloc without its copy; O(parked blocks) for a merge
  *            of all; O(blocks) for a call that finds damage. One refusal in 1 + blocks / 64 checks
  *            all blocks: on average fewer than 64 blocks a refusal.
@@ -33,8 +33,8 @@
  *            Boles, "Dynamic Storage Allocation: A Survey" (lists of exact sizes).
  *
  * Misuse     A header is sealed by 41 bits of a digest of its size, its offset and the heap's
- *            epoch. An address is accepted only if the seal before it holds. Any other is refused,
- *            and nothing changes:
+ *            epoch. An address is accepted only if the seal before it holds. Any other address is
+ *            refused, and nothing changes:
  *              UPFRONT_FOREIGN     outside of the heap,
  *              UPFRONT_MISALIGNED  inside a block, or its header was overwritten: no seal is there,
  *              UPFRONT_DOUBLE      a free block, or a merged one until its header is overwritten,
@@ -142,11 +142,12 @@ void *upfront_heap_alloc(upfront_heap *h, uint64_t size, uint64_t align);
 /* Frees a block and returns a code; UPFRONT_OK for a null p. */
 int upfront_heap_free(upfront_heap *h, void *p);
 
-/* Changes the size of a block and keeps its contents and alignment. It shrinks in place, and grows
- * in place into the free block after it. Else it grows down into the free block before it, which
- * changes its address. Else it moves. Returns NULL and leaves p as it was if the heap is full, the
- * size is out of bounds, or p is no live block (upfront_heap_check returns the code). A null p is
- * an allocation. Size 0 makes a block of no bytes and doesn't free. */
+/* Changes the size of a block and keeps its contents and alignment. The block shrinks in place, and
+ * grows in place into the free block after it. If that isn't enough, it grows down into the free
+ * block before it, which changes its address. Otherwise it moves. Returns NULL and leaves p as it
+ * was if the heap is full, the size is out of bounds, or p is no live block (upfront_heap_check
+ * returns the code). A null p is an allocation. Size 0 makes a block of no bytes and doesn't free.
+ * */
 void *upfront_heap_realloc(upfront_heap *h, void *p, uint64_t size);
 
 /* Returns the asked size of a block, or a code. The block may have some bytes more; realloc uses
@@ -166,13 +167,13 @@ void upfront_heap_plain(upfront_heap *h);
  * has no note. Always 0 in other builds. */
 uint32_t upfront_heap_made(const upfront_heap *h, const void *p);
 
-/* Frees every block. The counts of refusals, the peaks and the reserve stay. Addresses from before
- * are refused. */
+/* Frees every block. The counts of refusals, the peaks and the reserve stay. Old addresses are
+ * refused. */
 void upfront_heap_reset(upfront_heap *h);
 
-/* Withholds `bytes` free bytes, headers included. A request that needs any of them is refused;
- * rounding may still use 16 of them. 0 lifts the reserve, so that clean-up can allocate when the
- * heap is full. If the heap has fewer bytes, all are withheld; live blocks stay live. */
+/* Withholds `bytes` free bytes, headers included. A request that needs a withheld byte is refused,
+ * but rounding may use 16 of them. 0 lifts the reserve, so that clean-up can allocate when the heap
+ * is full. If the heap has fewer bytes, all are withheld. Live blocks stay live. */
 void upfront_heap_reserve(upfront_heap *h, uint64_t bytes);
 
 /* Returns the highest `used` since the last call, and begins a new phase at the present use. */
@@ -182,8 +183,8 @@ uint64_t upfront_heap_phase(upfront_heap *h);
 static inline uint64_t upfront_heap_peak(const upfront_heap *h) { return h->phase < h->past ? h->past : h->phase; }
 
 /* Merges the parked blocks; damaged blocks go out of service (see Damage). A refusal does this
- * first. Call it when a phase ends and nearly all is freed: otherwise parked blocks, and small
- * blocks made between them, split the free bytes. */
+ * first. Call it when a phase ends and nearly all blocks are freed. Otherwise parked blocks, and
+ * small blocks made between them, split the free bytes. */
 void upfront_heap_flush(upfront_heap *h);
 
 /* Returns the largest size that fits in a free block at align 16, as if parked blocks had merged;
@@ -193,8 +194,8 @@ uint64_t upfront_heap_largest(upfront_heap *h);
 /* Returns the bytes of the next run of whole pages inside a free block, and its address in *run; 0:
  * there is no further run. The caller may return a run to the system, which makes it zero: headers
  * and links are outside of the runs. `page` is the size of a page, a power of two up to
- * UPFRONT_ALIGN_MAX. *at is 0 before the first call and belongs to the calls; after one, *at %
- * UPFRONT_OFFSET_MAX is the offset of the free block. Flush the heap first, because parked blocks
+ * UPFRONT_ALIGN_MAX. *at is 0 before the first call, and only the calls change it. After a call *at
+ * % UPFRONT_OFFSET_MAX is the offset of the free block. Flush the heap first, because parked blocks
  * hide pages, and make no other call until the last run. A free block that was overwritten has no
  * run, and neither have the blocks after it in its list. A checked build returns 0, because it
  * checks the fills of free bytes. A second free of a block in a run that became zero returns

@@ -1,5 +1,5 @@
-/* intrusive.h - allocates chunks of one size without any bytes of its own: the list of free chunks
- * is in the chunks.
+/* intrusive.h - allocates chunks of one size without additional bytes: the list of free chunks is
+ * in the chunks.
  *
  * Algorithm  The first word of a free chunk is the offset of the next free one; the last chunk put
  *            is the first one taken. Chunks that were never taken are not in the list: they are all

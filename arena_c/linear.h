@@ -33,7 +33,7 @@ int upfront_linear_rewind(upfront_linear *l, uint64_t gen, uint64_t cursor);
 
 /* Changes the size of the last block in place. `old` is its present size, which the arena doesn't
  * keep. UPFRONT_FULL if it doesn't fit. UPFRONT_ORDER for a block that isn't the last or is below
- * offset `floor`, the newest mark: a rewind to it must find the blocks below as they were.
+ * offset `floor`, the newest mark: a rewind to the mark must find the blocks below it as they were.
  * UPFRONT_FOREIGN for an address that isn't allocated. A block of 0 bytes at the mark isn't below
  * it. */
 int upfront_linear_resize(upfront_linear *l, uint64_t gen, uint64_t floor, const void *p,

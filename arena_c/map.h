@@ -5,8 +5,8 @@
  * Algorithm  Arenas follow each other. Each begins at an edge, a multiple of UPFRONT_EDGE, and ends
  *            after its size. All headers are in the tables at the bottom, on pages that no arena
  *            shares. Regions rewind in reverse order: top first. A line of the plan may stand for
- *            equal siblings; each has a row, and is rewound without the others. Bytes up to an
- *            edge, guards and the spare part of the head take addresses but no memory.
+ *            equal siblings. Each sibling has a row, and is rewound without the others. The bytes
+ *            up to an edge, the guards and the spare part of the head take addresses but no memory.
  * Bound      The layout depends only on the plan, not on the page size or the address.
  * Cost       init, walk, reconfigure: O(rows * (slots + pools)). rewind: O(rows, open scopes and
  *            their nodes).
@@ -171,8 +171,8 @@ uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint6
 upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas,
                               uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
 
-/* Ends the map. From now on its handles read only the head, so all other bytes may be dropped or
- * made unreadable until the next upfront_map_init. pre: no scope is open. */
+/* Ends the map. From now on the map's handles read only the head, so all other bytes may be dropped
+ * or made unreadable until the next upfront_map_init. pre: no scope is open. */
 void upfront_map_over(upfront_map *m);
 
 /* Moves the edges of `count` rows from `row` up within their common bytes: sizes[i] is the new size

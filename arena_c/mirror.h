@@ -1,18 +1,18 @@
-/* mirror.h - finds writes to memory that isn't alive: redzones around each object, and addresses
- * that stay unused after a free. For the checked build and AddressSanitizer. A block's mirror is
- * shadow memory: two windows, which are ranges of addresses for the block's objects, and notes
- * about these objects.
+/* mirror.h - finds writes to memory that isn't alive, by redzones around each object, and by
+ * addresses that stay unused after a free. For the checked build and AddressSanitizer. A block's
+ * mirror is shadow memory: two windows, which are ranges of addresses for the block's objects, and
+ * notes about these objects.
  *
- * Algorithm  An object is accounted at its canonical address: the arena's header plus an offset,
- *            which is the same in every build. If its block has a mirror, the object's bytes are in
- *            one of two windows instead. In the window at W, the object at canonical address c
- *            starts at W + UPFRONT_SPREAD * (c - origin); a node or a large object may start up to
- *            a page later. Its bytes are adjacent there, and about 63 times its size is unused
- *            after it. The position of a byte is its address in the window; outside of mirrors it
- *            is the canonical address. An object at a reused address takes the window that the last
- *            object there did not end in. For each address and window, a note holds the size of the
- *            object and the calls that made and ended it. Notes are apart from the windows, so no
- *            overflow reaches them, and they outlive their objects.
+ * Algorithm  An object has a canonical address: the arena's header plus an offset. The offset is
+ *            the same in every build. If its block has a mirror, the object's bytes are in one of
+ *            two windows instead. In the window at W, the object at canonical address c starts at W
+ *            + UPFRONT_SPREAD * (c - origin); a node or a large object may start up to a page
+ *            later. Its bytes are adjacent there, and about 63 times its size is unused after it.
+ *            The position of a byte is its address in the window; outside of mirrors it is the
+ *            canonical address. An object at a reused address takes the window that the last object
+ *            there didn't use. For each address and window, a note holds the size of the object and
+ *            the calls that made and ended it. Notes are apart from the windows, so no overflow
+ *            reaches them, and they outlive their objects.
  * Dead       The 32 bytes before a live object and up to 256 after it are dead, and so is an ended
  *            object. AddressSanitizer reports each access to dead bytes. In the checked build they
  *            have the value UPFRONT_DEAD. A stray write to them is found when the object next to it

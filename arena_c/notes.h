@@ -2,8 +2,8 @@
  * and a queue in which freed blocks rest before they are reused. These blocks have no mirror.
  *
  * Notes      A table by address, apart from the arenas. A freed block keeps its note until another
- *            block begins at its address or needs the note's entry in the table. So with many
- *            blocks, some have no note.
+ *            block begins at its address, or another note needs the entry in the table. So with
+ *            many blocks, some blocks have no note.
  * Rest       A queue of freed blocks of one arena, linked by the blocks' first words.
  * Memory     Static tables, touched only as far as they are used; they aren't part of a budget.
  * Threads    Any number of threads may add and read notes. A queue belongs to its arena. */

@@ -23,9 +23,9 @@
  *            Package budget/save checks all words of a save that comes from outside.
  *
  * put divides by a multiplication: index = high word of offset * inverse, with inverse = ceil(2^64
- * / stride). The index is exact while offset * stride < 2^64, and upfront_pool_init refuses larger
- * pools. Example: with a stride of 24 offset 72 gives index 3, and 3 * 24 = 72. Offset 80 gives 3
- * as well, but 3 * 24 isn't 80, so no chunk begins there.
+ * / stride). The index is exact while offset * stride < 2^64; upfront_pool_init refuses larger
+ * pools. Example: with a stride of 24 offset 72 gives index 3, and 3 * 24 = 72. Offset 80 also
+ * gives index 3, but 3 * 24 isn't 80, so no chunk begins there.
  *
  * Untouched chunks are taken in order of address, and a chunk that was put is taken before an
  * untouched one. So the number of touched chunks is the peak. */

@@ -10,16 +10,16 @@ import (
 // budget plans it.
 type ProcessHeap interface {
 	// Begin makes size bytes the heap of C's malloc, for the life of the process. Another call with
-	// an equal plan changes nothing; with a different one it is an error. The error names the value
-	// that is wrong, without a key of the plan.
+	// an equal plan changes nothing. With a different plan it returns an error that names the wrong
+	// value, without a key of the plan.
 	Begin(p ProcessPlan) error
-	// Watch calls crossed, on a goroutine of its own, each time that the heap's use reaches `at`
-	// bytes, and again only after the use was below `again`. It replaces the watch before; a nil
-	// crossed ends it.
+	// Watch calls crossed, on a separate goroutine, when the heap's use reaches `at` bytes. It
+	// calls crossed again only after the use was below `again`. A Watch replaces the earlier one; a
+	// nil crossed ends it.
 	Watch(at, again uint64, crossed func(used uint64)) error
 	// Counts reads the counts under the heap's lock. It makes no Go allocation.
 	Counts() ProcessCounts
-	// Trim gives whole free pages back to the system, and returns their bytes.
+	// Trim returns whole free pages to the system. The result is the bytes of these pages.
 	Trim() uint64
 }
 

@@ -5,16 +5,17 @@
  *            before the end, it wraps to the start, provided the oldest block leaves enough bytes
  *            there; a block never straddles the end. The skipped tail counts as used until the last
  *            block before it is freed.
- * Bound      An allocation takes size + 8 bytes and its padding. It succeeds exactly when they fit
- *            after the newest block or, unless the ring has wrapped, before the oldest one. With an
- *            align of at least 8 it succeeds in any state when free >= 2 * (size + align + 7), and
- *            in an empty ring when free >= size + align + 7. The last byte can be used.
+ * Bound      An allocation takes size + 8 bytes and its padding. It succeeds exactly when these
+ *            bytes fit after the newest block or, unless the ring has wrapped, before the oldest
+ *            one. With an align of at least 8 it succeeds in any ring when free >= 2 * (size +
+ *            align + 7), and in an empty ring when free >= size + align + 7. The last byte can be
+ *            used.
  * Cost       O(1): a push tests the generation and the free bytes; a pop makes 4 tests before it
  *            changes a word.
  *            Space: 8 bytes and padding a block.
- * Source     The scratch allocator of Bitsquid's foundation, without its bug: it tested only
- *            whether the new cursor is in live memory, so a block could jump over all live memory.
- *            This ring compares the size with the free bytes before it makes a block.
+ * Source     The scratch allocator of Bitsquid's foundation, without its bug. The original tested
+ *            only whether the new cursor is in live memory, so a block could jump over all live
+ *            memory. This ring compares the size with the free bytes before it makes a block.
  *
  * Damage     Writes to free bytes change nothing. The word before a block isn't sealed. If an
  *            overwritten word leads past upfront_ring_stop, a free of its block is refused as
@@ -167,7 +168,7 @@ void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align);
 
 /* Allocates a block and frees the oldest blocks until it fits, even if they are still in use: for
  * data that may be lost, such as a log. Returns NULL, and frees nothing, for a block that doesn't
- * fit in the empty ring, and NULL also if the ring's words are damaged. */
+ * fit in the empty ring. Also returns NULL if the ring's words are damaged. */
 void *upfront_ring_overwrite(upfront_ring *r, uint64_t size, uint64_t align);
 
 /* Does upfront_ring_pop for C programs, with a null check: null is UPFRONT_BAD_ARGUMENT. */

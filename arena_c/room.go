@@ -47,8 +47,9 @@ var roomNames = [RoomKinds]string{RoomHeap: "arena.Heap", RoomBuddy: "arena.Budd
 // String returns the name of the type in package arena.
 func (k RoomKind) String() string { return roomNames[k] }
 
-// Room is a block for the header of a new arena. Only RoomOf makes one, and each constructor of
-// this package takes one, so no arena is made on a budget's memory without the budget's knowledge.
+// Room is a block for the header of a new arena. Only RoomOf makes a Room, and each constructor of
+// this package takes a Room. So no arena is made on a budget's memory without the budget's
+// knowledge.
 type Room struct {
 	RoomBlock
 	owner RoomOwner
@@ -73,8 +74,8 @@ type RoomOwner interface {
 	Made(b RoomBlock)
 	// Says records the program's word about the arena with that header.
 	Says(kind RoomKind, header unsafe.Pointer, word RoomWord)
-	// Discard makes whole pages zero and returns them to the system. It returns the bytes of those
-	// that were present; 0 if the owner returns no page.
+	// Discard makes whole pages zero and returns them to the system. It returns the bytes of the
+	// pages that were present; 0 if the owner returns no page.
 	Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error)
 }
 

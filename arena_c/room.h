@@ -7,12 +7,12 @@
  *     upfront_heap *h = upfront_heap_init(block, size, 256);
  *     upfront_note_room(UPFRONT_ROOM_HEAP, block, size);
  *
- * The contents of a C library, addresses and the like, can't be checked. A state with them works
- * for Take and Restore, and is refused when it comes from outside.
+ * The contents of a C library, addresses and the like, can't be checked. A state with such contents
+ * works for Take and Restore, and is refused when it comes from outside.
  *
  * Bound      A static table of UPFRONT_ROOMS rooms for the whole process. NewRing takes the rooms
- *            of its state out of the table. A room for which the table is full is counted, and
- *            NewRing then refuses every state begun before.
+ *            of its state out of the table. If the table is full, the room is only counted, and
+ *            NewRing then refuses every state that was begun before.
  * Cost       O(UPFRONT_ROOMS).
  * Threads    Any thread may call. Only one thread at a time may announce the same block. */
 #ifndef UPFRONT_ROOM_H

@@ -3,12 +3,12 @@
  *
  * Algorithm  Each end of an arena has a header. Each open scope has a record: its generation, and
  *            the state to restore. The header holds the generation that may allocate, each record
- *            the generation of a live scope. A scope is alive but may not allocate while a newer
- *            one covers it, or once it is frozen. The actions of a close are one chain of nodes,
- *            newest first; a node is a word before its object. A close runs nodes until the chain
- *            is as it was at open, then restores cursor and generation.
- *            Temporary scopes use the far end. Each has a fixed size, and a node in the chain of
- *            its maker closes it.
+ *            the generation of a live scope. While a newer scope covers a scope, or once a scope is
+ *            frozen, it is alive but may not allocate. The actions of a close are one chain of
+ *            nodes, newest first. A node is a word before its object. A close runs nodes until the
+ *            chain is as it was at open, then restores cursor and generation. Temporary scopes use
+ *            the far end. Each temporary scope has a fixed size, and closes by a node in the chain
+ *            of the scope that made it.
  * Example    Scope 1 has a node A. Scope 2 is opened on it and adds B, then C: the chain is C, B,
  *            A. Scope 2's record says that the chain was A, so its close runs C and B and stops
  *            there.
@@ -19,8 +19,8 @@
  *            two ends.
  *
  * C and Go link their finalizers into the same chain, so all run in one order, newest first. Go
- * calls C once for consecutive finalizers of C. These finalizers and their arguments are the only
- * addresses in a block, and are invalid in a copy of it. */
+ * calls C once for consecutive finalizers of C. The addresses of these finalizers and their
+ * arguments are the only addresses in a block. In a copy of the block they are invalid. */
 #ifndef UPFRONT_SCOPE_H
 #define UPFRONT_SCOPE_H
 
@@ -324,10 +324,10 @@ upfront_pool *upfront_scope_pool(upfront_scope s, uint64_t size, uint64_t align,
 int upfront_scope_pool_of(upfront_scope s, uint64_t size, uint64_t align, uint64_t count, uint32_t kind, int handles,
                           upfront_pool **out);
 
-/* Opens a temporary scope of exactly `size` bytes at the far end, aligned to a cache line. It
- * closes with s, after newer temporary scopes. s may be the newest temporary scope itself. The
- * result's `arena` is NULL if it doesn't fit (s remembers the refusal), s may not allocate, all
- * records are taken, or a scope is closing or building. */
+/* Opens a temporary scope of exactly `size` bytes at the far end, aligned to a cache line. The
+ * temporary scope closes with s, after newer temporary scopes. s may be the newest temporary scope
+ * itself. The result's `arena` is NULL if it doesn't fit (s remembers the refusal), s may not
+ * allocate, all records are taken, or a scope is closing or building. */
 upfront_scope upfront_scope_temp(upfront_scope s, uint64_t size);
 
 /* Moves the cursor for upfront_scope_temp's node. Sets *at to the offset of the node's object from

@@ -33,8 +33,9 @@ import (
 )
 
 // Site is the call site of a scope, an owned value or a loan that must end, for packages that use
-// this one. Only checked builds keep it; in others it has no size and its methods do nothing. The
-// zero Site has no calls. It is as safe for goroutines as the struct that contains it.
+// this one. Only checked builds keep call sites. In other builds a Site has no size and its methods
+// do nothing. The zero Site has no calls. It is as safe for goroutines as the struct that contains
+// it.
 type Site struct {
 	calls uint32
 	_     [4]byte // so that its struct grows by its own size: see scope.Stack.TableBytes
@@ -45,8 +46,8 @@ type Site struct {
 func (s *Site) Note() { s.calls = Here(1) }
 
 // Tell returns a line with the event, such as "opened", and a line for each call, function and
-// file:line, newest first. It returns "" for the zero Site. It leaves out the library's own calls
-// before the caller's, and the Go runtime's.
+// file:line, newest first. It returns "" for the zero Site. It leaves out the calls of the library
+// and of the Go runtime.
 func (s *Site) Tell(what string) string {
 	if s.calls == 0 {
 		return ""

@@ -1,16 +1,16 @@
 /* stack.h - allocates and frees in last-in, first-out order, at two ends of a block.
  *
- * Algorithm  Two words before each block hold the position and the last block that its end had
- *            before the allocation. Freeing the last block restores both. A mark is a position. The
- *            far end comes down towards the near one (ends.h); each end has its own last block and
+ * Algorithm  Two words before each block hold the end's position and last block from before the
+ *            allocation. Freeing the last block restores both values. A mark is a position. The far
+ *            end grows down towards the near end (ends.h). Each end has its own last block and
  *            marks.
  * Example    The near end's cursor is 128 and there is no block. A block of 24 bytes starts at 144,
  *            after the words {128, 0}, and the cursor is 168. The next block starts at 192, after
  *            the words {168, 144} at 176. Freeing it puts the cursor back to 168 and the last block
  *            to 144.
- * Bound      Only the last live block of an end can be freed. A mark is valid until its end moves
- *            back past it. An allocation succeeds exactly when it fits between the ends with its
- *            two words and padding.
+ * Bound      Only the last live block of an end can be freed. A mark is valid until the end moves
+ *            back past the mark. An allocation succeeds exactly when it fits between the ends with
+ *            its two words and padding.
  * Cost       O(1). Space: 16 bytes and the padding for each block; the header is 128 bytes.
  * Source     Frykholm, "Custom Memory Allocation in C++"; Stehly-Calisto, "Climbing the stack
  *            allocator"; Llopis, "Start Pre-allocating And Stop Worrying" for the stack with two

@@ -2,16 +2,16 @@
  *
  * Include only this header. All .c files of the directory together are the core; it needs no Go.
  *
- * The contract of all functions; a function's comment has only the differences:
+ * This is the contract of all functions. A function's comment has only the differences:
  *
- * Memory     The caller provides a block. The core never takes more: it uses no malloc, no system
- *            call, and of libc only mem*.
+ * Memory     The caller provides a block. The core never takes more memory: it uses no malloc, no
+ *            system call, and of libc only mem*.
  * Units      size is in bytes, count in elements; align is a power of two in bytes, 1 to
  *            UPFRONT_ALIGN_MAX.
  * Offsets    Control words are uint64_t on every target. They hold offsets, never addresses.
- * Init       makes an arena with its header at the front of the block, which allocates from the
- *            other bytes. NULL: the block is null, not aligned to 64, too small or too large. The
- *            block's contents don't matter.
+ * Init       makes an arena with its header at the front of the block. The arena allocates from the
+ *            block's other bytes. NULL: the block is null, not aligned to 64, too small or too
+ *            large. The block's contents don't matter.
  * Alloc      returns memory as it is, not zeroed. NULL: full, or size or align out of bounds.
  * Full       is an expected result: NULL or UPFRONT_FULL. Only words that count or remember the
  *            refusal change.
@@ -24,7 +24,7 @@
  *            isn't detected.
  * Walk       lists ranges by address and checks the words. It writes at most `room` ranges; *count
  *            is the number of all ranges. UPFRONT_CORRUPT: the words contradict each other; then
- *            *count is the number of ranges before.
+ *            *count is the number of ranges before the damage.
  * Threads    One owner at a time. The core has no locks and, in a release build, one global: the
  *            table of room.h.
  * Cost       O(1) unless the comment says otherwise. */
