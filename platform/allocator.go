@@ -45,7 +45,8 @@ func (p *Pages) Alloc(size, align uint64) unsafe.Pointer {
 	return at
 }
 
-// Free frees the block at an address that Alloc returned. Any other address is an error.
+// Free frees the block at an address that Alloc returned. It returns an error for any other
+// address.
 func (p *Pages) Free(at unsafe.Pointer) error {
 	r, ok := p.taken[at]
 	if !ok {

@@ -1,5 +1,5 @@
 // Package platform takes memory from the operating system in whole ranges, and reports the limits
-// and page faults of the process. Package budget takes its memory here.
+// and page faults of the process. Package budget takes its memory from this package.
 //
 //	r, err := platform.Reserve(0, 64<<20, platform.Head{}) // addresses only
 //	if err != nil {
@@ -46,36 +46,37 @@
 // # The head
 //
 // The first bytes of a range, as many as Head.Size, are its head. The head stays readable and
-// writable after Release, and the next owner finds its contents there. Control tables with
-// generations belong in it: a stale handle then finds that its object is dead, instead of crashing,
+// writable after Release, and the next owner finds its contents there. Keep control tables with
+// generations in the head. A stale handle then finds that its object is dead, instead of crashing,
 // and no generation is used twice.
 //
 // # How many addresses
 //
 // A range that the system places has a class: its head (size and kind), and its size rounded up to
-// a power of two, which is also the number of addresses that it takes. For each class the process
-// keeps as many ranges as were ever owned at once, and no more. So a program that reserves and
-// releases for ever doesn't grow, with any sizes in any order. Ranges are neither split nor merged,
-// because a head stays at its address. A program that uses one class at a time keeps less than four
-// times the addresses of its widest moment; each further class adds to that. Where addresses are
-// scarce (RLIMIT_AS, 32 bits), a new range is no larger than requested, and a class may keep
-// several ranges of growing size. A range with a chosen base is kept for that base.
+// a power of two. The rounded size is also the number of addresses that the range takes. For each
+// class the process keeps at most as many ranges as were ever owned at once. So a program that
+// reserves and releases for ever doesn't grow, with any sizes in any order. Ranges are neither
+// split nor merged, because a head stays at its address. A program that uses one class at a time
+// keeps less than four times the addresses that it ever used at once. Each further class adds
+// addresses. Where addresses are scarce (RLIMIT_AS, 32 bits), a new range is no larger than
+// requested, and a class may keep several ranges of growing size. A range with a chosen base is
+// kept for that base.
 //
 // # Cost
 //
 // Reserve, Commit and Release take a few system calls each. Prefault and Lock take about the time
 // needed to clear the range: go test ./platform -run - -bench . prints both. Missing reads one byte
-// per page. Limits, HugePages and a Reserve with a base read files under /proc and /sys. These
-// calls don't belong in a frame. [Tracker.Dirty] and Peek do: each is one system call, and tracking
-// adds a page fault for each page written to. An aligned range takes [Align] bytes of addresses
-// more than its class.
+// per page. Limits, HugePages and a Reserve with a base read files under /proc and /sys. Don't make
+// these calls in a frame. [Tracker.Dirty] and [Tracker.Peek] are made for frames: each is one
+// system call. Tracking adds a page fault for each page that is written to. An aligned range takes
+// [Align] bytes of addresses more than its class.
 //
 // # Failure
 //
-// A refusal of the system is an error that names the operation, the bytes and the system's reason,
-// for which errors.Is works (unix.ENOMEM). Only ranges that are owned or kept stay mapped. A wrong
-// argument or a wrong order of calls is the caller's bug: the error begins with "platform: BUG:"
-// and nothing has changed.
+// If the system refuses a request, the error names the operation, the bytes and the system's
+// reason. errors.Is finds the reason, such as unix.ENOMEM. Only ranges that are owned or kept stay
+// mapped. A wrong argument or a wrong order of calls is the caller's bug: the error begins with
+// "platform: BUG:" and nothing has changed.
 //
 // # Goroutines
 //
@@ -111,6 +112,6 @@
 //
 // A stale pointer may still point into the range. If its addresses were free, the Go heap, C's
 // malloc or a thread's stack could be placed there, and a write through the pointer would damage
-// unrelated data. In a kept range the write is a fault at once, or hits the next owner's range.
-// This costs addresses, and memory only for the head.
+// unrelated data. In a kept range the write faults at once, or hits the range's next owner. A kept
+// range costs addresses, and memory only for the head.
 package platform

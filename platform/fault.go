@@ -37,15 +37,15 @@ var faultsInPlace struct {
 // InjectableFaults returns the names that InjectFault takes.
 func InjectableFaults() []string { return slices.Clone(requests) }
 
-// InjectFault makes the n-th request of that name from now on fail (n = 1, 2, 3 …), and no other.
-// It is for tests. The error contains "injected fault"; on Linux it is syscall.ENOMEM, as most
-// refusals of the system are. restore removes the fault and reports whether it has struck. A test
-// that raises n until restore returns false has tried every request.
+// InjectFault makes one request to the system fail, for tests: the n-th request of that name from
+// now on (n = 1, 2, 3 …). The error contains "injected fault". On Linux it wraps syscall.ENOMEM, as
+// most refusals of the system do. restore removes the fault and reports whether the request has
+// failed. A test that raises n until restore returns false has tried every request.
 //
-// A name that isn't one of InjectableFaults, or an n below 1, panics. Several faults may be in
-// place at once. A fault holds for the whole process, so a test that injects one must not run in
-// parallel with others. Faults work in every build that makes the request: a race build makes no
-// "lock", "unlock" or "advise".
+// InjectFault panics if the name isn't one of InjectableFaults, or n is below 1. Several faults may
+// be in place at once. A fault holds for the whole process, so a test that injects one must not run
+// in parallel with others. A fault works in every build that makes the request. A race build makes
+// no "lock", "unlock" or "advise".
 func InjectFault(name string, n int) (restore func() (struck bool)) {
 	if !slices.Contains(requests, name) || n < 1 {
 		panic(fmt.Sprintf("platform: BUG: inject fault %d of %q: the names are %q, and counting starts at 1", n, name, requests))

@@ -27,33 +27,33 @@ type Reservation struct {
 	present bool // Prefault or Lock has made pages present
 }
 
-// Align is the multiple, in bytes, at which a range begins if the system chooses its place. A
-// chosen base is a multiple of 64 KiB, the largest page of any target.
+// A range begins at a multiple of Align bytes if the system chooses its place. A chosen base is a
+// multiple of 64 KiB, the largest page of any target.
 const (
 	Align     = 1 << 20
 	baseAlign = 64 << 10
 )
 
-// Head is the bytes at a range's base that outlive Release (see the package's text). They are zero
-// in a new range, and the last owner's in a reused one. Only an owner with the same head reuses the
-// range; a range without a head may go to any owner.
+// Head describes the bytes at a range's base that outlive Release (see the package's text). They
+// are zero in a new range. In a reused range they are as the last owner left them. Only an owner
+// with the same Head reuses the range; a range without a head may go to any owner.
 type Head struct {
 	Size uint64
 	Kind string // the contents; an owner with another kind doesn't get the range
 }
 
-// Reserve takes size bytes of addresses, without access until Commit. A base other than 0 is a
-// multiple of 64 KiB ([SafeBase] returns one); the range begins there, or Reserve fails. It never
-// moves the range or other mappings. With base 0 the system chooses a multiple of Align. size and
-// the head are multiples of the page, the head at most size.
+// Reserve takes size bytes of addresses, without access until Commit. With base 0 the system
+// chooses a multiple of Align. Any other base must be a multiple of 64 KiB ([SafeBase] returns
+// one): the range begins there, or Reserve fails. Reserve never moves a range or other mappings.
+// size and the head's size are multiples of the page size, and the head isn't larger than size.
 //
 // The bytes after the head are always zero. A released range waits for the next owner of its class
 // (see the package's text), or, with a chosen base, for the next owner with this base.
 //
 // Reserve fails if the address space has no such range, or if a limit of the process (RLIMIT_AS)
-// leaves none. If a part of the addresses at a base is taken, the error wraps syscall.EEXIST and
-// quotes the line of /proc/self/maps. A base is unsupported (errors.ErrUnsupported) in race builds
-// and off Linux.
+// doesn't allow it. If a part of the addresses at a base is taken, the error wraps syscall.EEXIST
+// and quotes the line of /proc/self/maps. With a base in race builds and off Linux the error wraps
+// errors.ErrUnsupported.
 func Reserve(base uintptr, size uint64, head Head) (*Reservation, error) {
 	what := fmt.Sprintf("reserve %d bytes", size)
 	if base != 0 {
@@ -76,11 +76,12 @@ func Reserve(base uintptr, size uint64, head Head) (*Reservation, error) {
 	return &Reservation{block: b, size: size}, nil
 }
 
-// ReserveSparse takes size bytes of committed memory in which each page costs memory from its first
-// use on, and no memory is promised. Checked builds place objects apart in it. Only the next
-// ReserveSparse reuses the addresses after Release. ReserveSparse fails if the address space has no
-// such range, or a limit of the process leaves none: RLIMIT_AS and RLIMIT_DATA count all of size.
-// The error wraps errors.ErrUnsupported if this system or a race build lacks it.
+// ReserveSparse takes size bytes that can be read and written, without Commit. The system promises
+// no memory for them: each page costs memory from its first use on. Checked builds place objects
+// far apart in such a range. Only the next ReserveSparse reuses the addresses after Release.
+// ReserveSparse fails if the address space has no such range, or a limit of the process doesn't
+// allow it: RLIMIT_AS and RLIMIT_DATA count all of size. The error wraps errors.ErrUnsupported if
+// this system or a race build lacks it.
 func ReserveSparse(size uint64) (*Reservation, error) {
 	b, err := supply(want{size: size, sparse: true})
 	if err == nil {
@@ -163,7 +164,7 @@ func (r *Reservation) Size() uint64 { return r.size }
 func (r *Reservation) Addresses() uint64 { return r.block.size }
 
 // Commit makes the whole range readable and writable, protected parts included. It makes no page
-// present. It fails if the system won't promise so much memory; the range is then unchanged.
+// present. If the system won't promise so much memory, Commit fails and the range is unchanged.
 func (r *Reservation) Commit() error {
 	if r.phase == released {
 		return errReleased("commit")
@@ -175,13 +176,14 @@ func (r *Reservation) Commit() error {
 	return nil
 }
 
-// Prefault makes every page of a committed range, or of the named parts, present; contents stay.
-// granted is true if all these pages were present afterwards, as far as the system reports. It is
-// false without an error if the system took pages away again at once. An error means that the
-// system has no memory. Where the system can't make pages present on request, Prefault writes to
-// each page. A lack of memory is then a signal (on Linux the OOM killer's).
+// Prefault makes pages of a committed range present: all of them, or those of the given parts. The
+// pages' contents stay. granted is true if all these pages were present afterwards, as far as the
+// system reports. If the system took pages away again at once, granted is false and err is nil. An
+// error means that the system has no memory. Where the system can't make pages present on request,
+// Prefault writes to each page. If memory runs out there, the process gets a signal (on Linux the
+// OOM killer's).
 //
-// After Protect, Prefault needs Commit first, because it would touch the protected pages.
+// After Protect, call Commit before Prefault, which would touch the protected pages.
 func (r *Reservation) Prefault(parts ...PageRun) (granted bool, err error) {
 	if err := r.checkAccess("prefault"); err != nil {
 		return false, err
@@ -213,9 +215,9 @@ func (r *Reservation) Prefault(parts ...PageRun) (granted bool, err error) {
 	return !ok || pages == 0, nil
 }
 
-// Touch writes to each page of a committed range, or of the named parts, without changing it, so
-// that every page is present. It makes no system call. No page may be protected. A lack of memory
-// is a signal of the system (on Linux the OOM killer's).
+// Touch makes pages of a committed range present: all of them, or those of the given parts. It
+// writes to each page without changing its contents, and makes no system call. No page may be
+// protected. If memory runs out, the process gets a signal (on Linux the OOM killer's).
 func (r *Reservation) Touch(parts ...PageRun) error {
 	if err := r.checkCommitted("touch"); err != nil {
 		return err
@@ -283,16 +285,16 @@ func touch(base unsafe.Pointer, size uint64) {
 	}
 }
 
-// Lock makes every page of a committed range, or of the named parts, present and keeps it so: the
-// system swaps no page out until Release, which unlocks. It costs as much as Prefault, and each
-// part takes up to two mappings ([Mappings]).
+// Lock makes pages of a committed range present and keeps them present: all pages, or those of the
+// given parts. The system swaps none of them out until Release, which unlocks the pages. Lock costs
+// as much as Prefault, and each part takes up to two mappings ([Mappings]).
 //
 // If the bytes exceed the process's limit (RLIMIT_MEMLOCK; on Windows its minimum working set), the
 // error has the limit, the bytes needed, and the way to raise it. If Lock fails, nothing is locked.
 // In race builds, and on a system without Lock, the error wraps errors.ErrUnsupported.
 //
-// After Protect, a Lock of the whole range needs Commit first, and a named part must have no
-// protected page. Protect after Lock is fine.
+// After Protect, call Commit before a Lock of the whole range. A given part must have no protected
+// page. Protect may follow Lock.
 func (r *Reservation) Lock(parts ...PageRun) error {
 	check := r.checkAccess
 	if len(parts) != 0 { // the system refuses protected ones
@@ -326,14 +328,14 @@ func (r *Reservation) Lock(parts ...PageRun) error {
 	return fmt.Errorf("platform: lock %d bytes: %w", size, err)
 }
 
-// HugePages asks the system to use transparent huge pages for the range: Prefault then has fewer
-// page faults, and the processor's address cache fewer misses. Call it before Prefault and Lock,
-// because present pages stay as they are. Release withdraws the advice.
+// HugePages asks the system to use transparent huge pages for the range. Prefault then causes fewer
+// page faults, and the processor's address cache misses less often. Call it before Prefault and
+// Lock, because present pages stay as they are. Release withdraws the advice.
 //
 // It fails if no huge page fits into the range, or if the system grants huge pages to no process.
-// The error then names the file with the setting, mostly
-// /sys/kernel/mm/transparent_hugepage/enabled. Success means that the system will try: when its
-// memory is fragmented, it uses small pages instead without a report.
+// In the second case the error names the file with the setting, mostly
+// /sys/kernel/mm/transparent_hugepage/enabled. Success means that the system will try. When its
+// memory is fragmented, it uses small pages instead and doesn't report it.
 //
 // In race builds, and off Linux, the error wraps errors.ErrUnsupported.
 func (r *Reservation) HugePages() error {
@@ -357,15 +359,16 @@ func (r *Reservation) HugePages() error {
 	return nil
 }
 
-// Discard returns the memory of size bytes from offset, both multiples of the page, to the system.
-// The bytes keep their access and are zero from then on; the next use of each page is a page fault.
-// No page of them may be protected, no goroutine may use them meanwhile, and the mapping isn't
-// split. Discard allocates nothing.
+// Discard returns the memory of size bytes from offset to the system. size and offset are multiples
+// of the page size. The bytes can still be read and written, and are zero. The next use of each
+// page causes a page fault. No page may be protected, and no goroutine may use the bytes meanwhile.
+// Discard doesn't split the mapping and allocates nothing.
 //
-// It fails, and changes nothing, if the range is locked, before Commit, or if the system refuses.
-// (On Windows the system may refuse after it took the pages; they then have no access. An emulator
-// may change nothing and report success.) In race builds, and on a system without such a request,
-// the error wraps errors.ErrUnsupported. A [Tracker] doesn't report the pages ([Tracker.Dirty]).
+// Discard fails, and changes nothing, if the range is locked or not committed, or if the system
+// refuses. (On Windows the system may refuse after it took the pages; then they can't be accessed.
+// An emulator may change nothing and report success.) In race builds, and on a system without such
+// a request, the error wraps errors.ErrUnsupported. A [Tracker] doesn't report the discarded pages
+// ([Tracker.Dirty]).
 func (r *Reservation) Discard(offset, size uint64) error {
 	if err := r.checkCommitted("discard"); err != nil {
 		return err
@@ -382,9 +385,9 @@ func (r *Reservation) Discard(offset, size uint64) error {
 	return nil
 }
 
-// Protect takes away access to size bytes from offset, both multiples of the page: the next read or
-// write there is a fault that ends the process. Contents stay. The range must be committed. Where
-// GoBacked is true, Protect only checks its arguments.
+// Protect takes away access to size bytes from offset, both multiples of the page size. The next
+// read or write there ends the process with a fault. The contents stay. The range must be
+// committed. Where GoBacked is true, Protect only checks its arguments.
 func (r *Reservation) Protect(offset, size uint64) error {
 	err := r.change("protect", offset, size, host.deny)
 	if err == nil && size > 0 {
@@ -393,8 +396,8 @@ func (r *Reservation) Protect(offset, size uint64) error {
 	return err
 }
 
-// Unprotect restores access to size bytes from offset, protected or not. Its arguments are as for
-// Protect.
+// Unprotect restores access to size bytes from offset, whether they were protected or not. Its
+// arguments are as for Protect.
 func (r *Reservation) Unprotect(offset, size uint64) error {
 	return r.change("unprotect", offset, size, host.allow)
 }
@@ -413,16 +416,16 @@ func (r *Reservation) change(operation string, offset, size uint64, do change) e
 }
 
 // Release unlocks the range, returns the memory to the system, and keeps the addresses for the next
-// Reserve that fits. The head stays readable and writable with its contents; any other access is a
-// fault until the range has a new owner. If the system refuses a step, the error names it, and the
-// next Reserve repeats that step before it reuses the range. A second Release is an error and
+// Reserve that fits. The head keeps its contents and stays readable and writable. Any other access
+// faults until the range has a new owner. If the system refuses a step, the error names the step,
+// and the next Reserve repeats it before it reuses the range. A second Release returns an error and
 // changes nothing.
 func (r *Reservation) Release() error { return r.end("release", false) }
 
-// Return is Release without keeping the addresses after the head, which the system may reuse for
-// any mapping. The caller must know that no pointer into the range is left, except handles into the
-// head. Return is Release for a range without a head, at a chosen base, and where the system takes
-// no part of a range back.
+// Return is Release, but keeps only the addresses of the head. The system may reuse all other
+// addresses for any mapping. The caller must know that no pointer into the range is left, except
+// handles into the head. For a range without a head, for one at a chosen base, and where the system
+// takes no part of a range back, Return does the same as Release.
 func (r *Reservation) Return() error { return r.end("return", true) }
 
 func (r *Reservation) end(operation string, unmap bool) error {
@@ -444,10 +447,11 @@ func (r *Reservation) end(operation string, unmap bool) error {
 	return nil
 }
 
-// Missing returns how many pages of the range, or of the named parts, aren't present: an access to
-// one costs a page fault. A page that was only read counts as present, though the first write to it
-// also costs a fault. ok is false where it isn't measured, and for parts that aren't whole pages of
-// the range. It allocates nothing, except in builds that check pointers (-asan).
+// Missing returns how many pages of the range, or of the given parts, aren't present. An access to
+// a missing page costs a page fault. A page that was only read counts as present, though the first
+// write to it also costs a fault. ok is false where the number isn't measured, and for parts that
+// aren't whole pages of the range. Missing allocates nothing, except in builds that check pointers
+// (-asan).
 func (r *Reservation) Missing(parts ...PageRun) (pages int, ok bool) {
 	if len(parts) == 0 {
 		return missing(r.block.base, r.size)

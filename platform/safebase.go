@@ -2,29 +2,29 @@ package platform
 
 import "runtime"
 
-// SafeBase returns a base for Reserve where 64 GiB are free in a fresh process, in every run, with
-// the system's random layout on or off. It returns 0 where no base is known to be safe. It is the
-// same on every machine of a kind:
+// SafeBase returns a base for Reserve where 64 GiB are free in a fresh process, in every run,
+// whether the system's random layout is on or off. It returns 0 where no base is known to be safe.
+// All machines of a kind have the same base:
 //
 //	amd64                          0x480000000000
 //	arm64 with 48-bit addresses    0x900000000000
 //	arm64 with 39-bit addresses    0x2000000000
 //
-// On amd64, and on arm64 with 48 bits, the base is above the following. Of two numbers the first is
-// amd64's, the second arm64's.
+// On amd64, and on arm64 with 48 bits, the base is above the following ranges. Where there are two
+// numbers, the first is amd64's and the second arm64's.
 //
 //   - the addresses that the Go runtime chooses for its heap: since Go 1.26 a random one below 2^46
 //     and 2^47, before that 0xc000000000 and 0x4000000000;
 //   - the shadow of AddressSanitizer (up to 0x10007fff8000 and 0x201000000000);
 //   - the C heap of a fixed executable.
 //
-// It is below position independent executables (from 0x555555554000 and 0xaaaaaaaaa000) and below
-// the system's own mappings, for any limit of the stack.
+// The base is below position independent executables (from 0x555555554000 and 0xaaaaaaaaa000) and
+// below the system's own mappings, for any limit of the stack.
 //
 // With 39 bits no address is safe. The heap of Go 1.26 takes a random place in one start of eight,
-// and is within these 64 GiB in one of sixty. Reserve then returns an error. Build with
-// GOEXPERIMENT=norandomizedheapbase64 to rule it out. An unlimited stack (ulimit -s unlimited) puts
-// the system's own mappings there.
+// and in one start of sixty this place is within the 64 GiB. Reserve then returns an error. A build
+// with GOEXPERIMENT=norandomizedheapbase64 rules this out. An unlimited stack (ulimit -s unlimited)
+// puts the system's own mappings there.
 //
 // SafeBase returns 0 on 32-bit targets, other processors, other sizes of address, other systems,
 // and in race builds.

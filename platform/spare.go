@@ -43,8 +43,8 @@ type spares struct {
 
 var spare spares
 
-// Keeps reports whether Reserve with the same arguments would reuse a released range, and so take
-// no further addresses from RLIMIT_AS. Another goroutine may take that range first.
+// Keeps reports whether Reserve with the same arguments would reuse a released range. Then Reserve
+// takes no further addresses from RLIMIT_AS. Another goroutine may take that range first.
 func Keeps(base uintptr, size uint64, head Head) bool {
 	spare.mutex.Lock()
 	defer spare.mutex.Unlock()

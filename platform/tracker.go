@@ -9,8 +9,7 @@ import (
 )
 
 // Tracker finds the pages of a range that were written to since the last round. It must not be
-// copied. Its methods belong to one goroutine at a time; goroutines that write to the range aren't
-// affected.
+// copied. One goroutine at a time calls its methods; any goroutine may write to the range.
 type Tracker struct {
 	watch  watch
 	size   uint64
@@ -20,26 +19,27 @@ type Tracker struct {
 	runs   [runsMost]PageRun
 }
 
-// PageRun is Size bytes from Offset of a range, both multiples of the page.
+// PageRun is Size bytes from Offset of a range, both multiples of the page size.
 type PageRun struct{ Offset, Size uint64 }
 
 // runsMost is the maximum of runs that one call returns: as many as the kernel gathers at once with
 // pages of 4 KiB, so that a longer list saves nothing.
 const runsMost = 512
 
-// Track starts to track size bytes from start, both multiples of the page: Dirty then reports the
-// writes from here on. The bytes are committed memory, and stay mapped until Close. No other
-// Tracker may track a part of them (syscall.EBUSY). Their pages should be present
-// ([Reservation.Prefault]): an absent page may count as written in each round until its first use.
+// Track starts to track size bytes from start, both multiples of the page size. Dirty then reports
+// the writes from now on. The bytes are committed memory, and must stay mapped until Close. If
+// another Tracker tracks a part of them, Track fails with syscall.EBUSY. Make the pages present
+// first ([Reservation.Prefault]), because an absent page may count as written in each round until
+// its first use.
 //
 // Track costs a few system calls, a scan of the range, 20 KiB of the Go heap, two file descriptors,
-// and up to two mappings ([Mappings]). From then on a page's first write after each Dirty is a
-// minor page fault, about a microsecond. The first write to a huge page splits it into small pages
-// for good.
+// and up to two mappings ([Mappings]). From then on the first write to a page after each Dirty
+// costs a minor page fault, about a microsecond. The first write to a huge page splits it into
+// small pages for good.
 //
-// Track needs userfaultfd and Linux 6.7, on arm64 6.10; race builds, other systems and other
-// processors lack it. The error then wraps errors.ErrUnsupported, names the missing part, and the
-// setting if one helps. The caller can compare the pages instead.
+// Track needs userfaultfd and Linux 6.7 on amd64, or 6.10 on arm64. Without them, in race builds,
+// and on other systems and processors, the error wraps errors.ErrUnsupported. It names the missing
+// part, and the setting if one helps. The caller can then compare the pages instead.
 //
 //go:noinline
 func Track(start unsafe.Pointer, size uint64) (*Tracker, error) {
@@ -65,24 +65,25 @@ func Track(start unsafe.Pointer, size uint64) (*Tracker, error) {
 	return t, nil
 }
 
-// Dirty returns the pages written to since the last round, in ascending order. It watches them
-// again in the same step: each later write belongs to the next round, and no write is lost. A round
-// is one call or, as long as more is true, several; each continues where the last one stopped. The
-// runs belong to the tracker and are valid until the next call.
+// Dirty returns the pages that were written to since the last round, in ascending order. In the
+// same step it watches these pages again, so each later write belongs to the next round, and no
+// write is lost. A round is one call, or several calls while more is true; each call continues
+// where the last one stopped. The runs belong to the tracker and are valid until the next call.
 //
-// Writes of the system also count: a read of a file into the range, and pages that Prefault, Lock,
-// or Unprotect of locked pages makes present. A swapped page counts as written. A page that
-// [Reservation.Discard] or madvise emptied isn't reported before its next use ([Tracker.MarkAll]).
+// The system's writes also count: those of a read from a file into the range, and the pages that
+// Prefault, Lock, or Unprotect of locked pages makes present. A swapped page counts as written. A
+// page that [Reservation.Discard] or madvise emptied isn't reported before its next use
+// ([Tracker.MarkAll]).
 //
 // Dirty is one system call and allocates nothing. It costs about 0.7 µs for a MiB of small pages,
-// and 0.1 µs for a run. It fails if a part of the range was mapped again, as by Release: the writes
-// there are unknown.
+// and 0.1 µs for a run. It fails if a part of the range was mapped again, as by Release, because
+// the writes there are unknown.
 func (t *Tracker) Dirty() (runs []PageRun, more bool, err error) { return t.round(true) }
 
-// Peek is Dirty, except that it doesn't watch the reported pages again: writes to them cost no page
-// fault, and the next round reports them in any case. If each frame writes mostly to the pages of
-// the last one, an occasional Dirty with Peek in between costs half as much as a Dirty in each
-// frame. One round is all Dirty or all Peek.
+// Peek is Dirty, except that it doesn't watch the reported pages again. Writes to these pages cost
+// no page fault, and the next round reports the pages in any case. If each frame writes mostly to
+// the pages of the last frame, an occasional Dirty with Peek in between costs half as much as a
+// Dirty in each frame. One round is all Dirty or all Peek.
 func (t *Tracker) Peek() (runs []PageRun, more bool, err error) { return t.round(false) }
 
 func (t *Tracker) round(anew bool) (runs []PageRun, more bool, err error) {
@@ -102,8 +103,8 @@ func (t *Tracker) round(anew bool) (runs []PageRun, more bool, err error) {
 	return runs, more, nil
 }
 
-// MarkAll makes the next round report the whole range as written, for bytes that changed without a
-// write: [Reservation.Discard]. Any goroutine may call it.
+// MarkAll makes the next round report the whole range as written. It is for bytes that changed
+// without a write, as by [Reservation.Discard]. Any goroutine may call it.
 func (t *Tracker) MarkAll() { t.all.Store(true) }
 
 func (t *Tracker) scan(anew bool) (runs []PageRun, more bool, err error) {
@@ -115,8 +116,8 @@ func (t *Tracker) scan(anew bool) (runs []PageRun, more bool, err error) {
 	return t.runs[:n], next != 0, err
 }
 
-// Close ends the tracking and frees its resources. The range keeps its contents, and may be
-// released before. A second Close is an error and changes nothing.
+// Close ends the tracking and frees its resources. The range keeps its contents. It may be released
+// before Close. A second Close returns an error and changes nothing.
 func (t *Tracker) Close() error {
 	if t.closed {
 		return errors.New("platform: BUG: close of a tracker already closed")

@@ -17,8 +17,9 @@ type Range struct {
 	//	size_t describe(const void *arg, const char *name, uintptr_t address,
 	//	                char *out, size_t room);
 	//
-	// It writes the meaning of the address into out, at most room bytes, and returns their number;
-	// 0 prints nothing. In Go it is unsafe.Pointer(C.describe), where describe isn't static.
+	// The function writes the meaning of the address into out, at most room bytes, and returns
+	// their number; for 0 the handler prints nothing. In Go pass unsafe.Pointer(C.describe), where
+	// describe isn't static.
 	Describe unsafe.Pointer
 	// Arg is the function's argument: a number, or an address outside of Go memory that stays valid
 	// until Unwatch returns.
@@ -30,8 +31,9 @@ type Range struct {
 var ErrFull = errors.New("crash: the table of ranges is full")
 
 // Watch starts to describe faults in the range. It ends the watching of every range that overlaps
-// it. It fails with ErrFull, with errors.ErrUnsupported, if the system refuses a handler, or if
-// Base, Size or Describe is missing; it then changes nothing.
+// r. It fails, and changes nothing, if the table is full (ErrFull), if the build can't watch
+// (errors.ErrUnsupported), if the system refuses a handler, or if Base, Size or Describe is
+// missing.
 func Watch(r Range) error {
 	switch {
 	case r.Base == nil || r.Size == 0 || r.Describe == nil || r.Size > uint64(^uintptr(0)-uintptr(r.Base)):
@@ -43,9 +45,9 @@ func Watch(r Range) error {
 }
 
 // Unwatch ends the watching of the range that begins at base, if there is one. If after isn't nil,
-// it is a C function that describes later faults there, with the argument arg. It does so until the
-// range is watched again, or its place in the table is needed. Its text can name the line that
-// ended the use of the memory.
+// it is a C function like [Range.Describe]. The handler calls it with arg to describe later faults
+// in the range, until the range is watched again or Watch needs the range's entry in the table. The
+// text of after can name the line that ended the use of the memory.
 func Unwatch(base, after unsafe.Pointer, arg uintptr) {
 	if supported {
 		unwatch(base, after, arg)

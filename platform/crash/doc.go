@@ -5,12 +5,13 @@
 //		return err
 //	}
 //
-// Without it, a read or write of memory without access ends a Go program with a bare address and a
-// stack. [Watch] names a range of addresses and a C function that describes them. When a SIGSEGV or
-// SIGBUS has an address of the range, that function writes a text, and the handler prints it to
-// standard error. Then the crash continues unchanged: Go's own handler gets the signal, and ends
-// with its traceback and exit status, or with the panic of debug.SetPanicOnFault. An address
-// outside of every range, such as nil, costs a look at the table. [Unwatch] ends the watching.
+// Without this package, a read or write of inaccessible memory ends a Go program with only an
+// address and a stack. [Watch] names a range of addresses and a C function that describes them.
+// When a SIGSEGV or SIGBUS has an address in the range, the function writes a text, and the handler
+// prints it to standard error. Then the crash continues unchanged: Go's own handler gets the signal
+// and ends the program with its traceback and exit status, or raises the panic of
+// debug.SetPanicOnFault. For an address outside of every range, such as nil, the handler only
+// searches its table of ranges. [Unwatch] ends the watching.
 //
 // For C frames in that traceback, import package platform/symbolize.
 //
@@ -18,23 +19,23 @@
 //
 // Go's runtime sets its handlers for all signals after the C library's start-up and before init and
 // main. It never sets them again: os/signal.Notify leaves SIGSEGV and SIGBUS alone. The first Watch
-// reads the present handlers (sigaction), normally Go's. Before each it puts a handler with the
-// same flags (SA_ONSTACK, SA_SIGINFO) and the same mask, which passes every signal on. A later
-// handler that doesn't pass signals on suppresses the texts; one that does may come before or
-// after. The handlers stay until the process ends.
+// reads the present handlers (sigaction), normally Go's. Before each of them it installs a handler
+// with the same flags (SA_ONSTACK, SA_SIGINFO) and the same mask, which passes every signal on. If
+// the program later installs a handler that doesn't pass signals on, the texts aren't printed. A
+// handler that does may be installed before or after. The handlers stay until the process ends.
 //
 // # Rules for a describing function
 //
-// It runs inside a signal handler, on the signal stack of the crashed thread, which has 32 KiB: no
-// lock, no malloc, no stdio, nothing of Go. It may read any address: a second fault ends the
-// function, not the process, and the handler prints that the range can't be read. One thread
-// describes at a time.
+// The describing function runs inside a signal handler, on the signal stack of the crashed thread,
+// which has 32 KiB. It may use no lock, no malloc, no stdio and nothing of Go. It may read any
+// address. A second fault ends only the function, and the handler prints that the range can't be
+// read. One thread describes at a time.
 //
 // # Why this package has C
 //
-// A Go function can't run in a signal handler, and must not replace Go's own. So outside of tests
-// this package and arena_c, which it doesn't import, are the only ones of the module that import
-// "C". Without cgo, or off Linux, Watch returns errors.ErrUnsupported.
+// A Go function can't run in a signal handler, and must not replace Go's own handler. So this
+// package imports "C". Outside of tests only arena_c and arena/with/malloc do so as well in this
+// module. Without cgo, or off Linux, Watch returns errors.ErrUnsupported.
 //
 // # Goroutines
 //

@@ -7,13 +7,13 @@
 //	}
 //	return f.Err()
 //
-// Reading is strict and reports all faults at once, each with its line in the file and its path:
+// Reading is strict. It reports all faults at once, each with its line in the file and its path:
 //
 //	handheld.json:7: regions[2].size: "-4MiB" is not a size
 //
 // encoding/json parses the values; this package adds their keys and places, and refuses a key that
-// occurs twice. json.Unmarshal would take the last of two equal keys, and report one fault alone,
-// by the Go type that it doesn't fit.
+// occurs twice. json.Unmarshal would take the last of two equal keys, and report only one fault,
+// with the Go type that the value doesn't fit.
 package jsonfile
 
 import (
@@ -134,7 +134,8 @@ func (f *File) Fault(at int, path, format string, args ...any) {
 	f.faults = append(f.faults, fault{at, path, fmt.Sprintf(format, args...)})
 }
 
-// Refuse adds a fault of a value itself: the value, then err, as in "7 is not a string".
+// Refuse adds a fault of a value itself. Its text is the value and then err, as in "7 is not a
+// string".
 func (f *File) Refuse(v *Value, err error) {
 	v.Refused = true
 	f.Fault(v.At, v.Path, "%s %v", v, err)
@@ -168,9 +169,9 @@ func (f *File) Err() error {
 	return errors.Join(errs...)
 }
 
-// Members yields the members of an object in the order of the file. A name that isn't in known, or
-// that occurred before, is a fault, and Members skips it; a nil known allows any name. A value that
-// isn't an object is a fault, and Members yields nothing.
+// Members yields the members of an object in the order of the file. If a name isn't in known, or
+// occurred before, Members adds a fault and skips the member. A nil known allows any name. If the
+// value isn't an object, Members adds a fault and yields nothing.
 func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		if v.Text[0] != '{' {
@@ -199,7 +200,7 @@ func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 	}
 }
 
-// Items yields each value of a list. A value that isn't a list is a fault, and Items yields
+// Items yields each value of a list. If the value isn't a list, Items adds a fault and yields
 // nothing.
 func (f *File) Items(v *Value) iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {

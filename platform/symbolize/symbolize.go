@@ -3,9 +3,9 @@
 //
 //	import _ "github.com/upfront-mem/upfront/platform/symbolize"
 //
-// After the import, go mod tidy adds the symbolizer's module. It works for the whole process: it
-// takes runtime.SetCgoTraceback, which has one owner. tests/frogpond imports it. Its -crash uses a
-// block after its budget's Close:
+// After the import, go mod tidy adds the symbolizer's module. The symbolizer works for the whole
+// process: it calls runtime.SetCgoTraceback, which has one user in a process. tests/frogpond
+// imports it. Its -crash uses a block after its budget's Close:
 //
 //	SIGSEGV: segmentation violation
 //	…
@@ -19,19 +19,19 @@
 //
 // It doesn't show:
 //
-//   - names in a binary without debug information. go run, go test and -ldflags=-s or -w strip it,
-//     so that C frames are "non-Go function"; go build keeps it.
+//   - names in a binary without debug information. go run, go test and -ldflags=-s or -w strip this
+//     information, so that C frames are "non-Go function"; go build keeps it.
 //   - C frames more than 1 KiB of stack above the innermost one.
 //   - C frames between two of Go: a panic in Go code that C called shows only the Go frames on both
 //     sides.
 //   - a SIGSEGV in C under asan. Its own report names the innermost C function and no Go frames;
 //     ASAN_OPTIONS=handle_segv=0 leaves the signal to Go. At exit asan's leak check reports the
 //     program's name, which is kept in C.
-//   - C frames after a signal handler that calls Go's. A handler keeps them if it jumps to Go's as
-//     its last step, or if it restores Go's and returns, so that the fault comes again. Package
-//     crash's handler keeps them.
+//   - C frames after a signal handler that calls Go's handler. A handler keeps these frames if its
+//     last step is a jump to Go's handler, or if it restores Go's handler and returns, so that the
+//     fault comes again. Package crash's handler keeps them.
 //
-// It makes a binary a little larger and its start a little slower. Each signal that arrives in C,
-// as a profiler's do, costs a walk of the C stack. Ian Lance Taylor's cgosymbolizer does the work.
-// Off Linux, or without cgo, the package is empty.
+// The package makes a binary a little larger and its start a little slower. Each signal that
+// arrives in C, such as a profiler's, costs a walk of the C stack. Ian Lance Taylor's cgosymbolizer
+// does the work. Off Linux, or without cgo, the package is empty.
 package symbolize
