@@ -73,9 +73,9 @@ func refusedMark(what string, m Mark, code arena_c.Code) error {
 	return fmt.Errorf("arena: BUG: %s.Rewind to %d: %v%s", what, m, code, why)
 }
 
-// BlockFrom allocates a block of size bytes from a, on which another arena can be made. The block
-// is aligned to 64 and lives as long as other bytes from a. BlockFrom returns nil when a is full.
-// In a scope, use scope.Scope.BytesUnzeroed.
+// BlockFrom allocates a block of size bytes from a. Another arena can be made on the block. The
+// block is aligned to 64 and lives as long as other bytes from a. BlockFrom returns nil when a is
+// full. In a scope, use scope.Scope.BytesUnzeroed.
 func BlockFrom(a Allocator, size int) []byte {
 	if size < 0 {
 		panic(fmt.Sprintf("arena: BUG: BlockFrom of %d bytes", size))

@@ -106,10 +106,10 @@ func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
 	return g.size, err
 }
 
-// Close ends the proxy. Later calls return an error, and Alloc panics. Close returns nil if all
-// blocks were freed, or if the allocator doesn't free single blocks. Otherwise the error lists the
-// blocks, which stay live. Checked builds add the lines that allocated the blocks. A second Close
-// returns an error.
+// Close ends the proxy: afterwards Alloc panics, and Free, Realloc and SizeOf return errors. Close
+// returns nil if all blocks were freed, or if the allocator doesn't free single blocks. Otherwise
+// the error lists the blocks, which stay live. Checked builds add the lines that allocated the
+// blocks. A second Close returns an error.
 func (x *Proxy) Close() error {
 	if x.free == nil {
 		clear(x.book.given)
@@ -224,7 +224,7 @@ func (b *book) bug(what, wrong string) error {
 
 const leaksNamed = 8
 
-// Close ends the proxy. Later calls return an error, and Get panics. Close returns nil if all
+// Close ends the proxy: afterwards Get panics, and Put returns an error. Close returns nil if all
 // blocks were freed. Otherwise the error lists the blocks, which stay live. Checked builds add the
 // lines that allocated the blocks. A second Close returns an error.
 func (t *tally) Close() error { return t.book.close() }

@@ -35,8 +35,8 @@
 //
 // A blob has less than 4 GiB, in little-endian order. It doesn't grow, and its nodes can't be
 // freed. Don't write to a verified blob, because a blob from outside may use the same bytes as a
-// number and as a link. Get doesn't check that a link belongs to the blob that it gets. For links
-// in memory that changes use arena.Ptr, Slice and String. One goroutine at a time may write a blob.
+// number and as a link. Follow a link only in its own blob; Get doesn't check this. For links in
+// memory that changes use arena.Ptr, Slice and String. One goroutine at a time may write a blob.
 // Any number of goroutines may read a verified blob.
 //
 // Source: Bitsquid, "File formats for memory" in "Visual Scripting the Data-Oriented Way".

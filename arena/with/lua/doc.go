@@ -41,7 +41,7 @@
 //     line that called the function.
 //   - All others, such as a recursion that is too deep, have Lua's own text.
 //
-// Misuse is an error with the word BUG, and changes nothing. Misuse is the use of a state after its
-// scope has closed (errors.Is(err, scope.ErrClosed)), by two goroutines at a time, or by a Go
-// function that the state calls.
+// Misuse returns an error with the word BUG, and changes nothing. It is misuse to use a state after
+// its scope has closed (errors.Is(err, scope.ErrClosed)), from two goroutines at a time, or from a
+// Go function that the state calls.
 package lua
