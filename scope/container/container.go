@@ -120,9 +120,10 @@ func sizeOf[T any](n int) uint64 {
 
 func words[T any](n int) uint64 { return (sizeOf[T](n) + wordSize - 1) &^ (wordSize - 1) }
 
-// View reads the bytes of a snapshot. Package save implements it.
+// View reads the bytes of a snapshot. Package save implements View.
 type View interface {
-	// Snapshot returns the snapshot's bytes that correspond to state.
+	// Snapshot returns the snapshot's bytes at the place of state, a range of the live state's
+	// bytes.
 	Snapshot(state []byte) []byte
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
-// Deque is a double-ended queue of at most n values of T, in a ring of n * size of T bytes after 16
-// other bytes. A value doesn't move.
+// Deque is a double-ended queue of at most n values of T. A value doesn't move. The deque takes 16
+// bytes, and a ring of n times the size of T.
 type Deque[T any] struct {
 	_    lifetime.NoCopy
 	life life
@@ -43,8 +43,8 @@ func (q queued[T]) look() error {
 	return nil
 }
 
-// NewDeque returns an empty deque for up to n values in s. A full scope unwinds; a scope that isn't
-// the topmost, and a negative n, panic. Cost: O(n), to zero the bytes.
+// NewDeque returns an empty deque for up to n values in s. A full scope unwinds. NewDeque panics if
+// s isn't the topmost scope or n is negative. Cost: O(n), to zero the bytes.
 func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 	check("Deque", n, math.MaxInt, "values", declared(values))
 	bytes := take[Deque[T]](s, dequeSize[T](n))
@@ -78,7 +78,7 @@ func (d *Deque[T]) In(v View) *Deque[T] {
 }
 
 // PushBack adds x after the last value. It returns false if the deque has n values. It panics after
-// the scope closed. Cost: three comparisons and the copy of x, inlined.
+// the scope has closed. Cost: three comparisons and the copy of x, inlined.
 func (d *Deque[T]) PushBack(x T) bool {
 	if !d.life.Alive() {
 		panic(lifetime.Closed{Life: d.life.Life, What: "PushBack to a Deque"})
@@ -97,7 +97,7 @@ func (d *Deque[T]) PushBack(x T) bool {
 }
 
 // PushFront adds x before the first value. It returns false if the deque has n values. It panics
-// after the scope closed. Cost: as PushBack.
+// after the scope has closed. Cost: as PushBack.
 func (d *Deque[T]) PushFront(x T) bool {
 	if !d.life.Alive() {
 		panic(lifetime.Closed{Life: d.life.Life, What: "PushFront to a Deque"})
@@ -143,7 +143,8 @@ func (d *Deque[T]) PopFront() (first T, ok bool) {
 	return first, true
 }
 
-// At returns a pointer to value i from the front. It panics out of range, as a slice does.
+// At returns a pointer to the value at index i, counted from the front. If i is out of range, At
+// panics as a slice does.
 func (d *Deque[T]) At(i int) *T {
 	_ = d.ring[:d.Len()][i]
 	return &d.ring[d.place(uint64(i))]
@@ -174,10 +175,10 @@ func (d *Deque[T]) Cap() int {
 }
 
 // All ranges over the values from front to back. The loop may push and pop at both ends. A value
-// popped before its turn is skipped, and each value that stays is visited once. Values added by
-// PushBack during the loop are visited, until the loop has gone once round the ring of n values.
-// Other values pushed during the loop may or may not be visited. The index is the value's current
-// index, as in At.
+// that is popped before its turn is skipped. A value that stays is visited once. All visits values
+// that PushBack adds during the loop, until the loop has gone once round the ring of n values.
+// Other values pushed during the loop may or may not be visited. Each index is the value's index at
+// that moment, as At counts it.
 func (d *Deque[T]) All() iter.Seq2[int, *T] { return d.each }
 
 // each goes once round the ring from the old front. A value doesn't move, so each value is visited

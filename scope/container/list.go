@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
-// List is a list of at most n values of T in contiguous memory, 8 + n * size of T bytes. A value
-// moves only when RemoveSwap fills a gap with the last value.
+// List is a list of at most n values of T in contiguous memory. It takes 8 bytes, and n times the
+// size of T. A value moves only when RemoveSwap fills a gap with the last value.
 type List[T any] struct {
 	_    lifetime.NoCopy
 	life life
@@ -39,8 +39,8 @@ func (l listed[T]) look() error {
 	return nil
 }
 
-// NewList returns an empty list for up to n values in s. A full scope unwinds; a scope that isn't
-// the topmost, and a negative n, panic. Cost: O(n), to zero the bytes.
+// NewList returns an empty list for up to n values in s. A full scope unwinds. NewList panics if s
+// isn't the topmost scope or n is negative. Cost: O(n), to zero the bytes.
 func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 	check("List", n, math.MaxInt, "values", declared(values))
 	bytes := take[List[T]](s, listSize[T](n))
@@ -52,10 +52,10 @@ func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 	return List[T]{life: lifeOf(s), listed: list, kept: kept}
 }
 
-// NewListOn returns an empty list for up to n values on a heap: an arena.Heap or Buddy, or a Shared
-// or Proxy in front of one. It returns false if the heap is full; a negative n panics. The list
-// lives until Free, or until the scope of the heap closes. Cost: an Alloc, and zeroing the bytes;
-// no Go allocation.
+// NewListOn returns an empty list for up to n values on a heap. The heap is an arena.Heap or Buddy,
+// or a Shared or Proxy of one. NewListOn returns false if the heap is full, and panics if n is
+// negative. The list lives until Free, or until the scope of the heap closes. Cost: an Alloc of the
+// heap, and the zeroing of the bytes; no Go allocation.
 func NewListOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (List[T], bool) {
 	check("List", n, math.MaxInt, "values", declared(values))
 	bytes, life, kept := takeOn(a, listSize[T](n))
@@ -65,21 +65,22 @@ func NewListOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (List[T
 	return List[T]{life: life, listed: layList[T](bytes, n), kept: kept, on: a}, true
 }
 
-// Free ends a list from NewListOn and frees its bytes; the list is then empty, as after its scope
-// closed. Free returns an error if the list was freed, is from NewList, or ended with its heap's
-// scope.
+// Free ends a list from NewListOn and frees its bytes. The list is then empty, as if its scope had
+// closed. Free returns an error if the list was freed before, was made by NewList, or ended with
+// the scope of its heap.
 func (l *List[T]) Free() error { return l.life.end("List", l.on, unsafe.Pointer(l.used)) }
 
 func listSize[T any](n int) uint64 { return wordSize + sizeOf[T](n) }
 
-// In returns the list's contents in a snapshot from outside, for a function of State.Verify in
-// package save; v is its View. Only read the result, and only until that function returns.
+// In returns the list's contents in a snapshot from outside. It is for a function passed to
+// State.Verify of package save, and v is the View that this function gets. Only read the result,
+// and only until the function returns.
 func (l *List[T]) In(v View) *List[T] {
 	n := len(l.items)
 	return &List[T]{life: l.life.began(), listed: layList[T](imageOf(v, l.used, listSize[T](n)), n)}
 }
 
-// Push appends x. It returns false if the list has n values. It panics after the scope closed.
+// Push appends x. It returns false if the list has n values. It panics after the scope has closed.
 // Cost: two comparisons and the copy of x, inlined.
 func (l *List[T]) Push(x T) bool {
 	if !l.life.Alive() {
@@ -107,18 +108,18 @@ func (l *List[T]) Pop() (last T, ok bool) {
 	return last, true
 }
 
-// At returns a pointer to value i. It panics out of range, as a slice does.
+// At returns a pointer to the value at index i. If i is out of range, At panics as a slice does.
 func (l *List[T]) At(i int) *T { return &l.live()[i] }
 
-// Slice returns the values in place; cap is len. The slice is valid until Pop, RemoveSwap, Clear or
-// the scope's end; in a state also until a Restore.
+// Slice returns the values in place; cap is len. The slice is valid until a Pop, RemoveSwap or
+// Clear, or until the scope closes. In a state of package save, a Restore ends the slice as well.
 func (l *List[T]) Slice() []T {
 	items := l.live()
 	return items[:len(items):len(items)]
 }
 
-// RemoveSwap removes value i and moves the last value to index i. It panics out of range. Cost:
-// O(1).
+// RemoveSwap removes the value at index i, and moves the last value to i. It panics if i is out of
+// range. Cost: O(1).
 func (l *List[T]) RemoveSwap(i int) {
 	gap := l.At(i)
 	last := len(l.live()) - 1
@@ -142,9 +143,9 @@ func (l *List[T]) Len() int { return len(l.live()) }
 func (l *List[T]) Cap() int { return cap(l.live()) }
 
 // All ranges over the values in order. It includes values that Push adds during the loop, and skips
-// values that Pop or Clear removes before their turn. The loop panics if it goes on after
-// RemoveSwap, which may move a value to an index that the loop has passed: count down from Len
-// instead.
+// values that Pop or Clear removes before their turn. If the loop calls RemoveSwap and goes on, All
+// panics, because RemoveSwap may move a value to an index that the loop has passed. To remove
+// values, count down from Len instead.
 func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
 
 func (l *List[T]) each(yield func(int, *T) bool) {

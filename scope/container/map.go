@@ -13,23 +13,24 @@ import (
 
 // Map finds at most n values of V by keys of type K. A value doesn't move.
 //
-// The keys are in the order of insertion, except that a new key replaces the last deleted key while
-// there is one. The order doesn't depend on the hashes, so two runs range alike. Because players
-// may choose keys, the hashes have a random seed, and the map's bytes differ between runs. In a
-// state of package save the bytes are also the same: see [Map.Seed].
+// The keys are in the order of insertion, except after a Delete. A new key takes the place of a
+// deleted key, if one is free: the place that was freed last. The order doesn't depend on the
+// hashes, so All visits the keys in the same order in two runs. The hashes have a random seed,
+// because players may choose keys. So the map's bytes differ between runs, except in a state of
+// package save: see [Map.Seed].
 //
-// The map takes 24 bytes, 8 * n for the order, n keys rounded up to 8, and n values. The index
-// takes 8 bytes for each cell; the number of cells is the least power of two that is n * 4/3 or
-// more.
+// The map takes 24 bytes, 8 * n bytes for the order, the bytes of n keys, rounded up to a multiple
+// of 8, and the bytes of n values. An index takes 8 bytes for each of its cells. Their number is
+// the least power of two that is n * 4/3 or more.
 type Map[K comparable, V any] struct {
 	table[V]
 	keys  []K // of all n entries
 	parts []keyPart
 }
 
-// NewMap returns an empty map for up to n keys in s, n at most 2^28. A full scope unwinds. NewMap
-// panics if s isn't the topmost scope, n is out of range, or K holds an arena.String or
-// arena.Slice, which compare by offset. Cost: O(n).
+// NewMap returns an empty map in s for up to n keys. n is at most 2^28. A full scope unwinds.
+// NewMap panics if s isn't the topmost scope, if n is out of range, or if K holds an arena.String
+// or arena.Slice, because == compares the offsets of these types, not their contents. Cost: O(n).
 func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) Map[K, V] {
 	check("Map", n, nMax, "keys", declared(keys) && declared(values))
 	parts := keyParts[K]()
@@ -47,8 +48,8 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 	return Map[K, V]{table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allKeys, parts}
 }
 
-// NewMapOn returns an empty map for up to n keys on a heap: see [NewListOn]. An n out of range, and
-// a K that NewMap refuses, panic. Cost: O(n).
+// NewMapOn returns an empty map for up to n keys on a heap: see [NewListOn]. It panics if n is out
+// of range, or if NewMap refuses K. Cost: O(n).
 func NewMapOn[K comparable, V any](a arena.Reallocator, keys scope.Maker[K], values scope.Maker[V], n int) (Map[K, V], bool) {
 	check("Map", n, nMax, "keys", declared(keys) && declared(values))
 	parts := keyParts[K]()
@@ -95,9 +96,9 @@ func (m *Map[K, V]) look() error {
 	})
 }
 
-// Set sets the value of k to v. It returns false if k is new and the map has n keys. It panics
-// after the scope closed, and for a k that isn't equal to itself, such as a NaN. Cost: the hash and
-// a few ns.
+// Set sets the value of k to v. It returns false if k is new and the map has n keys. Set panics
+// after the scope has closed, and if k isn't equal to itself, as a NaN. Cost: the hash and a few
+// ns.
 func (m *Map[K, V]) Set(k K, v V) bool {
 	if !m.life.began().Alive() {
 		panic(lifetime.Closed{Life: m.life.Life, What: "Set in a Map"})
@@ -119,7 +120,8 @@ func (m *Map[K, V]) Set(k K, v V) bool {
 }
 
 // Get returns a pointer to the value of k, or nil if the map has no such key. The pointer is valid
-// until Delete of k, Clear, or the scope's end. Afterwards another key's value may be there.
+// until k is deleted, the map is cleared, or the scope closes. Afterwards it may lead to another
+// key's value.
 func (m *Map[K, V]) Get(k K) *V {
 	if !m.life.began().Alive() {
 		return nil
@@ -169,10 +171,10 @@ func (m *Map[K, V]) Clear() {
 }
 
 // All ranges over keys and values in the order of the keys. As with a Go map, the loop may set and
-// delete any key. A key deleted before its turn is skipped, and a key set during the loop may or
-// may not be visited. A key that is deleted and set again counts as new. All other keys are visited
-// once. The loop visits at most n keys. Cost: O(m) for the peak m of keys since the map was made or
-// cleared.
+// delete any key. A key that is deleted before its turn is skipped. A new key that is set during
+// the loop may or may not be visited, and a key that is deleted and set again counts as new. All
+// other keys are visited once. The loop visits at most n keys. Cost: O(m), where m is the largest
+// number of keys since the map was made or cleared.
 func (m *Map[K, V]) All() iter.Seq2[K, *V] { return m.each }
 
 // each ranges over the entries. A key doesn't move, so the loop visits each at most once.

@@ -11,16 +11,16 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
-// ErrLongKey matches, by errors.Is, the error of StringMap.Set for a key longer than the map's k
-// bytes.
+// ErrLongKey matches, with errors.Is, the error that [StringMap.Set] returns for a key of more than
+// k bytes.
 var ErrLongKey = errors.New("container: the key is too long")
 
-// StringMap finds at most n values of V by strings of at most k bytes each. It copies the keys, so
-// they may be in any memory. A value doesn't move. For the order of the keys and the seed of the
-// hashes see [Map].
+// StringMap finds at most n values of V by keys that are strings of at most k bytes each. The map
+// copies each key, so the caller's string may be in any memory. A value doesn't move. For the order
+// of the keys and the seed of the hashes see [Map].
 //
-// The map takes 24 bytes, 8 * n for the order, n values rounded up to 8, n * (k + 8) for the keys,
-// and an index as in a Map.
+// The map takes 24 bytes, 8 * n bytes for the order, the bytes of n values, rounded up to a
+// multiple of 8, n * (k + 8) bytes for the keys, and an index as in a Map.
 type StringMap[V any] struct {
 	table[V]
 	allNames
@@ -34,9 +34,9 @@ type allNames struct {
 	most  int
 }
 
-// NewStringMap returns an empty map in s for up to n keys of at most k bytes each, n at most 2^28.
-// A full scope unwinds; a scope that isn't the topmost, and an n or k out of range, panic. Cost:
-// O(n * k), to zero the bytes.
+// NewStringMap returns an empty map in s for up to n keys of at most k bytes each. n and k are at
+// most 2^28. A full scope unwinds. NewStringMap panics if s isn't the topmost scope, or if n or k
+// is out of range. Cost: O(n * k), to zero the bytes.
 func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringMap[V] {
 	check("StringMap", n, nMax, "keys", declared(values))
 	checkKeys(k)
@@ -56,7 +56,7 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 }
 
 // NewStringMapOn returns an empty map on a heap for up to n keys of at most k bytes each: see
-// [NewListOn]. An n or k out of range panics. Cost: O(n * k), to zero the bytes.
+// [NewListOn]. NewStringMapOn panics if n or k is out of range. Cost: O(n * k), to zero the bytes.
 func NewStringMapOn[V any](a arena.Reallocator, values scope.Maker[V], n, k int) (StringMap[V], bool) {
 	check("StringMap", n, nMax, "keys", declared(values))
 	checkKeys(k)
@@ -106,10 +106,10 @@ func (m *StringMap[V]) look() error {
 	})
 }
 
-// Set sets the value of a key to v. It returns an [ErrLongKey] for a key of more than k bytes, and
-// a [scope.FullError] if the key is new and the map has n keys. It panics after the scope closed.
-// Cost: the hash, the copy of the key, and a few ns. Only the first error of each kind allocates on
-// the Go heap.
+// Set sets the value of a key to v. It returns an error that is [ErrLongKey] if the key has more
+// than k bytes, and a [scope.FullError] if the key is new and the map has n keys. Set panics after
+// the scope has closed. Cost: the hash, the copy of the key, and a few ns. Only the first error of
+// each kind allocates on the Go heap.
 func (m *StringMap[V]) Set(key string, v V) error {
 	if !m.life.began().Alive() {
 		panic(lifetime.Closed{Life: m.life.Life, What: "Set in a StringMap"})
@@ -149,12 +149,13 @@ func (m *StringMap[V]) longKey() error {
 	return m.long
 }
 
-// SetBytes is Set of a key in bytes, as in a packet. It doesn't keep the slice.
+// SetBytes is [StringMap.Set] for a key that is a slice of bytes, such as a part of a packet.
+// SetBytes doesn't keep the slice.
 func (m *StringMap[V]) SetBytes(key []byte, v V) error { return m.Set(text(key), v) }
 
 // Get returns a pointer to the value of a key, or nil if the map has no such key. The pointer is
-// valid until Delete of the key, Clear, or the scope's end. Afterwards another key's value may be
-// there. No Go allocation.
+// valid until the key is deleted, the map is cleared, or the scope closes. Afterwards it may lead
+// to another key's value. No Go allocation.
 func (m *StringMap[V]) Get(key string) *V {
 	if !m.life.began().Alive() {
 		return nil
@@ -165,7 +166,7 @@ func (m *StringMap[V]) Get(key string) *V {
 	return nil
 }
 
-// GetBytes is Get of a key in bytes.
+// GetBytes is [StringMap.Get] for a key that is a slice of bytes.
 func (m *StringMap[V]) GetBytes(key []byte) *V { return m.Get(text(key)) }
 
 // Delete removes a key and its value. No other value moves. It returns false if the map has no such
@@ -186,10 +187,10 @@ func (m *StringMap[V]) Delete(key string) bool {
 	return true
 }
 
-// DeleteBytes is Delete of a key in bytes.
+// DeleteBytes is [StringMap.Delete] for a key that is a slice of bytes.
 func (m *StringMap[V]) DeleteBytes(key []byte) bool { return m.Delete(text(key)) }
 
-// Clear removes all keys and values. Cost: O(n), in a state O(n * k).
+// Clear removes all keys and values. Cost: O(n), or O(n * k) in a state of package save.
 func (m *StringMap[V]) Clear() {
 	if !m.life.began().Alive() {
 		return
@@ -201,8 +202,9 @@ func (m *StringMap[V]) Clear() {
 	}
 }
 
-// All ranges over keys and values: see [Map.All]. A key is a view of the map's bytes, valid until
-// its Delete, Clear, or the scope's end; strings.Clone copies it.
+// All ranges over keys and values: see [Map.All]. Each key is a view of the map's bytes. The view
+// is valid until the key is deleted, the map is cleared, or the scope closes. strings.Clone copies
+// a key.
 func (m *StringMap[V]) All() iter.Seq2[string, *V] { return m.each }
 
 func (m *StringMap[V]) each(yield func(string, *V) bool) {

@@ -23,7 +23,7 @@ type table[V any] struct {
 	on     arena.Reallocator // the heap of its bytes; nil: a scope's
 }
 
-// Free ends a map from NewMapOn or NewStringMapOn and frees its bytes: see [List.Free].
+// Free ends a map from NewMapOn or NewStringMapOn, and frees the map's bytes: see [List.Free].
 func (t *table[V]) Free() error { return t.life.end("map", t.on, unsafe.Pointer(t.words)) }
 
 // entries is the contents of a map's bytes before keys and values.
@@ -60,9 +60,10 @@ func (t entries) begin(inState kept) {
 	}
 }
 
-// Seed seeds the hashes of an empty map with a number: maps with the same number have the same
-// hashes. A map in a state has the seed 0, any other map a random one. If players choose the keys,
-// use a number that they don't know. Seed panics if the map has a key, and after its scope closed.
+// Seed sets the seed of an empty map's hashes. Maps with the same seed have the same hashes. Until
+// Seed, a map in a state of package save has the seed 0, and any other map a random seed. If
+// players choose the keys, pass a number that the players don't know. Seed panics if the map has a
+// key, and after the scope has closed.
 func (t *table[V]) Seed(number uint64) {
 	if !t.life.began().Alive() {
 		panic(lifetime.Closed{Life: t.life.Life, What: "Seed of a map"})
