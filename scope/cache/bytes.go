@@ -12,35 +12,37 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/wyhash"
 )
 
-// ErrLarge matches the error of a key and value that are larger than the cache takes, with
-// errors.Is.
+// ErrLarge matches, with errors.Is, the error of a Set whose key and value are larger than the
+// cache accepts.
 var ErrLarge = errors.New("cache: the key and value are too large")
 
-// Options are choices for a [Bytes]. The zero Options make a cache for one goroutine.
+// Options configure a [Bytes]. The zero Options make a cache for one goroutine.
 type Options struct {
-	// Shards divides the cache into parts with a lock each: a power of two up to 4096. Any number
-	// of goroutines may use the cache then, in all its methods; with more shards they wait less
-	// often, and an entry may be less large ([Bytes.Most]). With 0 there is one shard without a
-	// lock, and one goroutine at a time uses the cache.
+	// Shards is the number of parts of the cache: a power of two up to 4096, or 0. Each shard has a
+	// lock, so any number of goroutines may call the cache's methods. With more shards the
+	// goroutines wait less often, but the largest entry is smaller ([Bytes.Most]). With 0 the cache
+	// has one shard without a lock, and one goroutine at a time uses the cache.
 	Shards int
-	// Entry is the mean size of a key and its value in bytes, for which the index has room, up to
-	// Most; 0 means 256. With smaller entries the index is full before the bytes are: at a quarter
-	// of the size, three quarters of the bytes stay unused. Stats.Crowded is then near to
-	// Evictions.
+	// Entry is the expected mean size of a key and its value in bytes, at most [Bytes.Most]. 0
+	// means 256. It decides the size of the index. If the entries are smaller, the index is full
+	// before the bytes are: with entries of a quarter of the size, three quarters of the bytes stay
+	// unused. Stats.Crowded is then nearly equal to Stats.Evictions.
 	Entry int
-	// Seed determines the hashes. With 0 a seed is chosen at random, so that an attacker can't
-	// choose keys that collide; in a state (package budget/save) it stays 0, for equal bytes.
+	// Seed determines the hashes. With 0 the cache chooses a random seed, so that an attacker can't
+	// choose keys that collide. In a state of package budget/save, 0 is the seed itself, so that
+	// the bytes are the same in every run.
 	Seed uint64
 }
 
-// Bytes is a cache of byte strings by byte strings, in a fixed number of bytes.
+// Bytes is a cache of fixed size whose keys and values are byte strings.
 //
-// An entry is a key and its value with a header of 8 bytes, rounded up to 8; 16 bytes with a time
-// to end ([Bytes.SetUntil]). The index, which remembers evicted keys too, takes 64 bytes for each 6
-// entries of the mean size.
+// An entry is a header, a key and its value, rounded up to a multiple of 8 bytes. The header has 8
+// bytes, or 16 if the entry has a time to end ([Bytes.SetUntil]). The index takes 64 bytes for each
+// 6 entries of the mean size. It also remembers evicted keys.
 //
-// After a panic for a memory fault in a key, a value or a buffer of the caller
-// (runtime/debug.SetPanicOnFault), each entry is whole or absent, and no shard is locked.
+// A key, a value or a buffer of the caller may cause a memory fault that
+// runtime/debug.SetPanicOnFault turns into a panic. After that panic each entry is whole or absent,
+// and no shard is locked.
 type Bytes struct {
 	_       lifetime.NoCopy
 	life    lifetime.Life
@@ -89,10 +91,10 @@ const (
 	smallShare   = 20      // the small queue takes this part of a shard
 )
 
-// NewBytes makes an empty cache of size bytes in s. The bytes are all it ever takes. A full scope
-// unwinds. NewBytes panics if s isn't the topmost scope, if the options are out of range, or
-// if a shard would have fewer than 4096 bytes or more than 32 GiB. Cost: O(size / Entry), and a few
-// Go allocations.
+// NewBytes makes an empty cache of size bytes in s. The cache never takes more. A full scope
+// unwinds. NewBytes panics if s isn't the topmost scope, if the options are out of range, or if a
+// shard would have fewer than 4096 bytes or more than 32 GiB. Cost: O(size / Entry), and a few Go
+// allocations.
 func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	if o.Shards < 0 || o.Shards > shardsMost || o.Shards&(o.Shards-1) != 0 {
 		panic(misuse("NewBytes with %d shards: pass 0, or a power of two up to %d", o.Shards, shardsMost))
@@ -160,8 +162,8 @@ func (x *shard) lay(all []byte, entry int) {
 	x.queues = [2]queue{{all[:part:part], &x.rings[small]}, {all[part:], &x.rings[main]}}
 }
 
-// Most returns the largest sum of the sizes of a key and its value, and the header, that the cache
-// takes: a thirty-second of a shard.
+// Most returns the size of the largest entry that the cache accepts, in bytes: a thirty-second of a
+// shard. An entry's size is the sum of its header, its key and its value.
 func (c *Bytes) Most() int { return c.most }
 
 func (c *Bytes) hash(key []byte) uint64 { return c.seed.Hash(c.seed[0], key) }
@@ -184,8 +186,8 @@ func (c *Bytes) done(x *shard) {
 }
 
 // Get appends the value of key to dst. It returns the result and true, or dst and false if the
-// cache has no such key, or its scope has closed. It makes no Go allocation if dst has room. Cost:
-// a hash, one or two lines of the index, and a copy.
+// cache doesn't have the key or the scope has closed. Get makes no Go allocation if dst has room.
+// Cost: a hash, one or two cache lines of the index, and a copy.
 func (c *Bytes) Get(dst, key []byte) ([]byte, bool) {
 	if !c.life.Alive() {
 		return dst, false
@@ -203,9 +205,9 @@ func (c *Bytes) Get(dst, key []byte) ([]byte, bool) {
 	return append(dst, e.value()...), true
 }
 
-// View calls fn with the value of key, which is valid until fn returns. It returns false, and
-// doesn't call fn, if the cache has no such key, or its scope has closed. fn must not use the
-// cache, nor report on its region: the shard is locked.
+// View calls fn with the value of key. The value is valid until fn returns. View returns false and
+// doesn't call fn if the cache doesn't have the key or the scope has closed. The shard is locked
+// while fn runs. So fn must not use the cache, or call a method that reports on the cache's region.
 func (c *Bytes) View(key []byte, fn func(value []byte)) bool {
 	if fn == nil {
 		panic(misuse("View without a function"))
@@ -236,8 +238,8 @@ func (x *shard) read(found cell, e entry) bool {
 	return true
 }
 
-// Has reports whether the cache has the key, and false after its scope has closed. It counts as no
-// read.
+// Has reports whether the cache has the key. It returns false after the scope has closed. A Has
+// doesn't count as a read.
 func (c *Bytes) Has(key []byte) bool {
 	if !c.life.Alive() {
 		return false
@@ -250,15 +252,16 @@ func (c *Bytes) Has(key []byte) bool {
 	return cell.bucket != nil && !e.hasEnded(x)
 }
 
-// Set sets the value of key. It evicts as many of the least wanted entries as the new one needs
-// room. If the entry takes more than [Bytes.Most], Set removes the value that key has, and returns
-// an error that matches [ErrLarge]. So no value is older than the last Set of its key. Set panics
-// after the scope has closed. Cost: a hash, a copy, and for each entry that leaves its queue at
-// most 18 examined ones.
+// Set sets the value of key. It evicts the least wanted entries until the new entry has room. If
+// the new entry takes more than [Bytes.Most], Set removes the old value of key, and returns an
+// error that matches [ErrLarge]. So Get never returns a value that is older than the last Set of
+// its key. Set panics after the scope has closed. Cost: a hash, a copy, and at most 18 examined
+// entries for each entry that leaves its queue.
 func (c *Bytes) Set(key, value []byte) error { return c.SetUntil(key, value, forever) }
 
-// SetUntil is Set for a value that ends at a time of the caller's clock: from [Bytes.Advance] of
-// that time on, the cache doesn't have the key. A time that isn't after now thus removes the key.
+// SetUntil is Set for a value that ends at a time of the caller's clock. Once [Bytes.Advance] has
+// set the clock to that time or a later one, the cache doesn't have the key. If the clock is
+// already there, SetUntil removes the key.
 func (c *Bytes) SetUntil(key, value []byte, until int64) error {
 	if !c.life.Alive() {
 		panic(lifetime.Closed{Life: c.life, What: "Set in a cache.Bytes"})
@@ -292,8 +295,8 @@ func (c *Bytes) large(key, value, need int) error {
 		"shard (there are %d); pass NewBytes %d bytes or more%s", ErrLarge, key, value, need, c.most, mostShare, n, n*lines(need*mostShare), or)
 }
 
-// Delete removes key and returns true, or false if the cache has no such key, or its scope has
-// closed.
+// Delete removes key and returns true. It returns false if the cache doesn't have the key or the
+// scope has closed.
 func (c *Bytes) Delete(key []byte) bool {
 	if !c.life.Alive() {
 		return false
@@ -320,8 +323,9 @@ func (c *Bytes) Clear() {
 	}
 }
 
-// Advance sets the clock of the times passed to [Bytes.SetUntil]; the unit is the caller's. It
-// starts at 0 and doesn't go back: an earlier time changes nothing.
+// Advance sets the cache's clock, to which the times passed to [Bytes.SetUntil] refer. The caller
+// chooses the unit. The clock starts at 0 and doesn't go back: Advance to an earlier time changes
+// nothing.
 func (c *Bytes) Advance(now int64) {
 	if !c.life.Alive() {
 		return
@@ -334,8 +338,9 @@ func (c *Bytes) Advance(now int64) {
 	}
 }
 
-// Stats are the figures of a cache: counters since it was made, and bytes of now. In a state,
-// Restore of package save restores the bytes, and not the counters.
+// Stats are the figures of a cache. Hits to Examined are counted since the cache was made, and the
+// other fields are the numbers of this moment. In a state, Restore of package save leaves the
+// counters as they are.
 type Stats struct {
 	Hits, Misses, Evictions, Rejected uint64
 	Crowded                           uint64 // evictions for room in the index (Options.Entry)
@@ -354,10 +359,11 @@ func (c *Bytes) figure() (in scope.Inner, ok bool) {
 	return in, c.life.Alive()
 }
 
-// Len returns the number of entries, with those that have ended but weren't evicted so far.
+// Len returns the number of entries. It includes entries whose time has passed ([Bytes.SetUntil]),
+// until they are evicted.
 func (c *Bytes) Len() int { return int(c.Stats().Entries) }
 
-// Stats returns the sums over the shards. Cost: O(shards).
+// Stats returns the cache's figures, summed over the shards. Cost: O(shards).
 func (c *Bytes) Stats() (sum Stats) {
 	if !c.life.Alive() {
 		return sum

@@ -9,22 +9,24 @@
 //	chunk, err := chunks.GetOrLoad(ctx, place, readChunk) // pins the chunk
 //	defer chunks.Unpin(chunk)
 //
-// A cache takes all its bytes when it is made, headers and index included, and never a byte more.
-// It evicts the values that are least wanted, and their finalizers run before their bytes are used
-// again. No operation but a load allocates on the Go heap, and the collector doesn't look into a
-// cache.
+// A cache takes all its bytes when it is made, headers and index included, and never takes more.
+// When a cache is full, it evicts the values that are least wanted. The finalizer of a value runs
+// before the value's bytes are used again. Of the operations that succeed, only a load allocates on
+// the Go heap. The garbage collector doesn't look into a cache.
 //
 // # Policy
 //
 // Both caches evict by S3-FIFO (Yang, Zhang, Qiu, Yue, Vinayak, "FIFO Queues are All You Need for
-// Cache Eviction", SOSP 2023). A new value enters a small queue, which has a tenth of the values or
-// a twentieth of the bytes. At its end a value that was read moves to the main queue, and any other
-// is evicted; its key is remembered for a while, and enters the main queue at once if it comes
-// back. At the end of the main queue a value that was read goes back to the front, up to three
-// times for as many reads. So a scan of keys that don't come back passes through the small queue
-// only.
+// Cache Eviction", SOSP 2023). A new value enters a small queue, which holds a tenth of the values
+// of an Of, or a twentieth of the bytes of a Bytes. At the end of the small queue, a value that was
+// read moves to the main queue, and a value that wasn't read is evicted. The cache remembers the
+// key of the evicted value for a while. If the program sets or loads that key again meanwhile, the
+// new value enters the main queue at once. At the end of the main queue, a value that was read goes
+// back to the front, once for each read, but at most three times. So when the cache is full, a scan
+// of keys that don't come back passes only through the small queue.
 //
-// A pinned value of an Of leaves its queue when its turn has come, and enters the main queue at its
-// last Unpin. An eviction of an Of gives at most 32 second chances: apart from pinned values it
-// examines at most 33. An eviction of a Bytes gives at most 16.
+// An eviction that finds a pinned value in an Of takes the value out of its queue. The last Unpin
+// of the value puts it into the main queue. One eviction of an Of spares at most 32 values because
+// they were read. So it examines at most 33 values that aren't pinned. One eviction of a Bytes
+// spares at most 16 entries of a queue.
 package cache

@@ -14,15 +14,15 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
-// Of holds at most n values of V by keys of type K. Each method that returns a value pins it: the
-// value doesn't move, and isn't evicted, until [Of.Unpin]. A value that isn't pinned may be evicted
-// by any [Of.GetOrLoad], [Of.Add] or [Of.Resize].
+// Of finds at most n values of V by keys of type K. Each method that returns a value pins the
+// value. A pinned value isn't evicted and doesn't move until [Of.Unpin]. Any [Of.GetOrLoad],
+// [Of.Add] or [Of.Resize] may evict a value that isn't pinned.
 //
-// Goroutines may share an Of. Each method takes one lock, and runs loaders and finalizers outside
-// of it. A value belongs to the goroutines that pinned it, which share it as any other memory. The
-// scope must outlive its users, because closing it takes no lock. After the scope closed,
-// GetOrLoad, Add, Unpin, Handle and Resize panic with an error that is scope.ErrClosed, and the
-// other methods find nothing. go vet reports a copy of an Of.
+// Goroutines may share an Of. Each method takes one lock. Loaders and finalizers run without the
+// lock. A value belongs to the goroutines that pinned it, and they synchronize their uses of the
+// value. The scope must stay open while goroutines use the cache, because closing a scope takes no
+// lock. After the scope has closed, GetOrLoad, Add, Unpin, Handle and Resize panic with an error
+// that is scope.ErrClosed, and the other methods find no value. go vet reports a copy of an Of.
 type Of[K comparable, V any] struct {
 	mu       sync.Mutex
 	life     lifetime.Life
@@ -89,12 +89,12 @@ var numbers = scope.Plain[uint32]()
 // ofMost is the most values: the index has twice as many keys, 2^28 at most.
 const ofMost = 1 << 27
 
-// New returns an empty cache of n values in s, n from 1 to 2^27. It takes all bytes now: the
-// values, and for each of them four keys, 25 bytes, and 45 to 67 bytes of index, for all of them up
-// to 200 bytes more. It also takes one of the planned pool headers (limits.pools). A full scope
-// unwinds. New panics if s isn't the topmost scope, n is out of range, a V has no bytes, or K holds
-// an arena.String or arena.Slice, which compare by offset. Cost: O(n), and Go allocations for the
-// Of.
+// New returns an empty cache in s for n values. n is from 1 to 2^27. New takes all bytes of the
+// cache at once. For each value they are the value itself, four keys, 25 bytes, and 45 to 67 bytes
+// of index. The whole cache takes up to 200 bytes more, and one of the planned pool headers
+// (limits.pools). A full scope unwinds. New panics if s isn't the topmost scope, if n is out of
+// range, if a V has no bytes, or if K holds an arena.String or arena.Slice, because == compares the
+// offsets of these types. Cost: O(n), and Go allocations for the Of.
 func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) *Of[K, V] {
 	check[K, V](n, keys == scope.Maker[K]{} || values == scope.Maker[V]{})
 	c := &Of[K, V]{}
@@ -104,11 +104,11 @@ func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.M
 }
 
 // NewObjects is [New] for values with a finalizer. The finalizer runs exactly once for each value
-// that Add returned or a loader completed: when the value is evicted or deleted, on the goroutine
-// that does so, or else when s closes, also if it is pinned. It must not use the cache. Its
-// error, or panic, goes to the caller of the method that evicted the value; the bytes are free in
-// any case. A value that isn't loaded in full is freed without its finalizer. A state of package
-// save refuses objects.
+// that Add returned or a loader completed. It runs when the value is evicted or deleted, on the
+// goroutine that evicts or deletes the value. For the other values it runs when s closes, even for
+// pinned ones. The finalizer must not use the cache. Its error, or its panic, goes to the caller of
+// the method that evicted the value. The value's bytes are free in any case. If a loader fails, its
+// value is freed without the finalizer. NewObjects panics in a state of package save.
 func NewObjects[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.ObjectMaker[V], n int) *Of[K, V] {
 	check[K, V](n, keys == scope.Maker[K]{})
 	if scope.Watching(s) != nil {
@@ -193,8 +193,8 @@ func (c *Of[K, V]) open(what string) {
 	}
 }
 
-// Get returns the value of k, pinned, or nil if the cache has none, also while it is in load. Cost:
-// a lock, a hash and a few ns; no Go allocation.
+// Get returns the value of k, pinned. It returns nil if the cache has no value of k, or while a
+// loader still fills the value. Cost: a lock, a hash and a few ns; no Go allocation.
 func (c *Of[K, V]) Get(k K) *V {
 	if !c.lock() {
 		return nil
@@ -207,9 +207,9 @@ func (c *Of[K, V]) Get(k K) *V {
 	return nil
 }
 
-// At returns the value that h names, pinned, or nil if the value was evicted, or h is no handle of
-// this cache. The zero handle names none, and doesn't count as a miss. Cost: as Get, without the
-// hash.
+// At returns the value that h names, pinned. It returns nil if the value was evicted, or if h is no
+// handle of this cache. The zero handle names no value, and At of it doesn't count as a miss. Cost:
+// as Get, without the hash.
 func (c *Of[K, V]) At(h arena.Handle[V]) *V {
 	if h == 0 || !c.lock() {
 		return nil
@@ -223,9 +223,9 @@ func (c *Of[K, V]) At(h arena.Handle[V]) *V {
 	return nil
 }
 
-// Handle returns the handle of x, by which [Of.At] finds x until it is evicted. A handle is plain
-// data of 8 bytes and may be stored in any block, also in other values of the cache. x is pinned,
-// or in load by the caller; Handle panics for any other x.
+// Handle returns the handle of x, by which [Of.At] finds x until x is evicted. A handle is plain
+// data of 8 bytes. It may be stored in any block, including other values of the cache. Handle
+// panics unless x is pinned, or is the value that the caller's loader fills.
 func (c *Of[K, V]) Handle(x *V) arena.Handle[V] {
 	c.open("Handle")
 	i, ok := c.indexOf(x)
@@ -238,8 +238,8 @@ func (c *Of[K, V]) Handle(x *V) arena.Handle[V] {
 	return h
 }
 
-// Unpin takes back one pin of x. After the last one x may be evicted, and its bytes may have
-// another value. It panics for an x that isn't pinned or isn't a value of this cache. Cost: a lock.
+// Unpin removes one pin of x. Without pins, x may be evicted, and its bytes may then hold another
+// value. Unpin panics if x isn't pinned or isn't a value of this cache. Cost: a lock.
 func (c *Of[K, V]) Unpin(x *V) {
 	c.open("Unpin")
 	i, ok := c.indexOf(x)
@@ -307,8 +307,8 @@ func (c *Of[K, V]) find(k K) (i uint32, ok bool) {
 	return *p, true
 }
 
-// Len returns the number of values, without those in load, but with those that were deleted while
-// they were pinned; 0 after the scope closed.
+// Len returns the number of values, or 0 after the scope has closed. Values that a loader still
+// fills don't count. Values that were deleted while pinned count until their last Unpin.
 func (c *Of[K, V]) Len() int {
 	if !c.lock() {
 		return 0
@@ -334,7 +334,7 @@ type OfStats struct {
 	MaxExamined uint64 // by one eviction
 }
 
-// Stats returns the figures of c. The zero OfStats are those of a cache whose scope closed.
+// Stats returns the figures of c. After the scope has closed it returns the zero OfStats.
 func (c *Of[K, V]) Stats() OfStats {
 	if !c.lock() {
 		return OfStats{}
@@ -357,22 +357,22 @@ func (c *Of[K, V]) figure() (in scope.Inner, ok bool) {
 	return in, true
 }
 
-// InUseError is the error of a cache whose values can't be evicted: they are pinned, or in load. It
-// is a scope.ErrFull.
+// InUseError is the error of a cache in which all values are pinned or in load, so that no value
+// can be evicted. It is a scope.ErrFull.
 type InUseError struct {
 	Budget, Arena, Scope string
 	Type                 string // of the values
 	N, Limit             int    // the most values: as made, and of Resize
 	Pinned, Loading      int    // values that are pinned, and in load
-	// Lines are, in checked builds, the calls that pinned each value first since it was last
-	// without a pin, with the number of values for each.
+	// In checked builds, Lines lists the calls that pinned the values, with the number of values
+	// for each call. For a value with several pins it has the first.
 	Lines     []string
 	OnPurpose bool // in checked builds: budgettest.FailEach refused the request
 
 	knob string // instead of the usual one
 }
 
-// Error returns one line, and in checked builds a line for each call that pinned.
+// Error returns one line. In checked builds it adds a line for each call that pinned values.
 func (e *InUseError) Error() string {
 	if e.OnPurpose {
 		return fmt.Sprintf("budget %q: %s: scope %q: the cache of %d values of %s was refused a value on purpose (budgettest.FailEach)",

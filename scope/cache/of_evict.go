@@ -182,16 +182,16 @@ func (c *Of[K, V]) forget(at uint32) {
 	c.keys[at] = *new(K)
 }
 
-// Delete removes the value of k, and returns the error of its finalizer. It returns nil if the
-// cache has no such value.
+// Delete removes the value of k, and returns the error of the value's finalizer. It returns nil if
+// the cache has no value of k.
 //
-// A value without a finalizer may be pinned or in load. The callers that pinned it or wait for it
-// keep it, and its last Unpin frees it. A later call doesn't find it: GetOrLoad loads k again, even
-// while the earlier load runs. So delete a key after a change of its source, and no later call
-// returns the old value.
+// A value without a finalizer may be pinned or in load. The callers that pinned the value, or wait
+// for it, keep the value, and its last Unpin frees it. A later call doesn't find the value:
+// GetOrLoad loads k again, even while the earlier load runs. So when the source of a key's value
+// has changed, delete the key. No later call then returns the old value.
 //
-// A value with a finalizer stays while it is pinned or in load, and Delete returns an error: the
-// finalizer of one value of a key ends before the load of the next.
+// If a value with a finalizer is pinned or in load, Delete returns an error, and the value stays.
+// The reason is that the finalizer of a key's value must end before the key's next value is loaded.
 func (c *Of[K, V]) Delete(k K) error {
 	if !c.lock() {
 		return nil
@@ -230,8 +230,8 @@ func (c *Of[K, V]) detach(i uint32) {
 }
 
 // Clear evicts all values that aren't pinned, and forgets the remembered keys. It returns the
-// errors of finalizers, up to 16, and an [InUseError] if a value is pinned or in load; nil after
-// the scope closed. Cost: O(n).
+// finalizers' errors, at most 16 of them, joined with an [InUseError] if a value is pinned or in
+// load. After the scope has closed, Clear returns nil. Cost: O(n).
 func (c *Of[K, V]) Clear() error {
 	var errs []error
 	for i := range c.n {
@@ -265,10 +265,10 @@ func (c *Of[K, V]) Clear() error {
 
 const errorsMost = 16
 
-// Resize makes m the most values, from 1 to the n of New, and evicts the least wanted ones above
-// it. If more than m are pinned or in load, it returns an [InUseError] and changes nothing. It
-// returns the first error of a finalizer; then it has evicted fewer, and the next load evicts the
-// others. It panics for an m out of range.
+// Resize sets the limit of values to m, and evicts the least wanted values above the limit. m is
+// from 1 to the n of New; Resize panics if m is out of range. If more than m values are pinned or
+// in load, Resize returns an [InUseError] and changes nothing. At the first error of a finalizer,
+// Resize stops and returns the error. The next load then evicts the other values above the limit.
 func (c *Of[K, V]) Resize(m int) error {
 	c.open("Resize")
 	if m < 1 || m > int(c.n) {
@@ -292,12 +292,12 @@ func (c *Of[K, V]) Resize(m int) error {
 	return nil
 }
 
-// Trim returns whole pages without values to the system, and the number of bytes that were present
-// in them. Values don't move, so a page with a part of one stays as well: of values that are
-// smaller than a page, few pages may be free. The cache keeps the addresses, and uses them again
-// when it needs them. Trim returns 0 in the cases of [Bytes.Trim], and after the scope closed. It
-// ends at an error of the system. Cost: O(n), and two system calls for each range of free pages,
-// with the lock.
+// Trim returns whole pages without values to the operating system. Its result is the number of
+// bytes of these pages that were in memory. Values don't move, so a page with only a part of a
+// value stays: if the values are smaller than a page, few pages may be free. The cache keeps the
+// pages' addresses, and uses them again when it needs them. Trim returns 0 where [Bytes.Trim] does,
+// and after the scope has closed. At an error of the system it stops and returns the error. Cost:
+// O(n), and two system calls for each range of free pages, all while the cache is locked.
 func (c *Of[K, V]) Trim() (bytes uint64, err error) {
 	if !c.lock() {
 		return 0, nil

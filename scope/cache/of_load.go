@@ -12,28 +12,33 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
-// ErrPresent matches the error of [Of.Add] for a key that has a value, or one in load.
+// ErrPresent matches, with errors.Is, the error of [Of.Add] for a key whose value is in the cache
+// or in load.
 var ErrPresent = errors.New("cache: the key has a value, or one in load")
 
-// ErrCycle matches the error of [Of.GetOrLoad] in a loader that would wait for itself.
+// ErrCycle matches, with errors.Is, the error of an [Of.GetOrLoad] by which a loader would wait for
+// itself.
 var ErrCycle = errors.New("cache: a load would wait for itself")
 
-// GetOrLoad returns the value of k, pinned. If the cache has none, it calls fn with a zeroed V to
-// fill, and keeps the value if fn returns nil. It makes room before: if all values are pinned or in
-// load, GetOrLoad returns an [InUseError] and doesn't call fn.
+// GetOrLoad returns the value of k, pinned. If the cache has no value of k, GetOrLoad calls the
+// loader fn with a zeroed V to fill, and keeps the value if fn returns nil. It makes room before it
+// calls fn. If all values are pinned or in load, GetOrLoad returns an [InUseError] and doesn't call
+// fn.
 //
 // At most one loader runs for a key at a time, unless the key is deleted meanwhile ([Of.Delete]).
-// Other callers wait for it, and get its value. If it
-// returns an error, panics or ends its goroutine, the key is free again, and each waiting caller
-// goes on with its own fn. So an error is kept nowhere. A wait ends with ctx; its error is
-// returned. If ctx has ended, a value that is there is returned, and fn isn't called.
+// Other callers wait for the loader, and get its value. If the loader returns an error, panics or
+// ends its goroutine, the key is free again. Each waiting caller then goes on with its own fn, so
+// the cache keeps no error. If ctx ends while a caller waits, GetOrLoad returns the error of ctx.
+// If ctx has ended before the call, GetOrLoad returns a value that is in the cache, but doesn't
+// call fn.
 //
-// The ctx of fn carries the key: pass it to each GetOrLoad that the loader waits for, on any
-// goroutine and of any cache. A GetOrLoad that would wait for its own load, also by way of the
-// loads of other goroutines, returns an error that is [ErrCycle] and names the keys. Without that
-// ctx it would wait until its ctx ends.
+// The ctx that fn gets carries the key. Pass this ctx to each GetOrLoad that the loader waits for,
+// on any goroutine and of any cache. If that GetOrLoad would make the load wait for itself, even by
+// way of loads on other goroutines, it returns an error that is [ErrCycle] and names the keys. With
+// another ctx it would wait until that ctx ends.
 //
-// Cost: as Get for a value that is there, and then no Go allocation. A load makes one, for its ctx.
+// Cost: as Get for a value that is in the cache, with no Go allocation. A load makes one Go
+// allocation, for its ctx.
 func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, fn func(ctx context.Context, x *V) error) (*V, error) {
 	switch {
 	case fn == nil:
@@ -71,10 +76,10 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, fn func(ctx context.Conte
 	}
 }
 
-// Add returns a zeroed value, pinned, for a k that has none; other goroutines find it at once. It
-// returns an error that is [ErrPresent] if k has a value, also one in load, an [InUseError] if all
-// values are pinned or in load, or the error of the finalizer of the value that it evicted. Cost:
-// as Get, and an eviction; no Go allocation.
+// Add returns a zeroed value, pinned, for a key k without a value. Other goroutines find the value
+// at once. Add returns an error that is [ErrPresent] if a value of k is in the cache or in load,
+// and an [InUseError] if all values are pinned or in load. If the finalizer of a value that Add
+// evicts fails, Add returns the finalizer's error. Cost: as Get, and an eviction; no Go allocation.
 func (c *Of[K, V]) Add(k K) (*V, error) {
 	for {
 		c.open("Add")

@@ -9,11 +9,11 @@ import (
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
-// Resize sets the size of the cache, at most the one passed to NewBytes: it evicts the least wanted
-// entries until the others fit. The index keeps its bytes. [Bytes.Trim] returns the pages that a
-// smaller cache leaves. Resize panics if the size is out of range: a shard needs at least its index
-// and three of the largest entries. It panics after the scope has closed. Cost: O(entries), and a
-// copy of them.
+// Resize sets the size of the cache, at most the size passed to NewBytes. It evicts the least
+// wanted entries until the others fit. The index keeps its bytes. After a Resize to a smaller size,
+// [Bytes.Trim] returns the free pages to the system. Resize panics if the size is out of range:
+// each shard needs room for its index and for three of the largest entries. It panics after the
+// scope has closed. Cost: O(entries), and a copy of the entries.
 func (c *Bytes) Resize(size int) {
 	if !c.life.Alive() {
 		panic(lifetime.Closed{Life: c.life, What: "Resize of a cache.Bytes"})
@@ -93,10 +93,11 @@ func (x *shard) straighten(in uint) {
 	q.head, q.tail, q.end = used, 0, 0
 }
 
-// Trim returns whole pages without entries to the system, and the number of bytes that were present
-// in them. The cache keeps their addresses, and uses them again when it needs them. Without a
-// budget, in checked builds, and where budget.Region.Trim returns nothing, it returns 0. Cost: a
-// system call for each range of free pages; at most two a queue.
+// Trim returns whole pages without entries to the operating system. Its result is the number of
+// bytes of these pages that were in memory. The cache keeps the pages' addresses, and uses them
+// again when it needs them. Trim returns no pages and 0 without a budget, in checked builds, and
+// where budget.Region.Trim returns none. Cost: two system calls for each range of free pages; each
+// of a shard's two queues has at most two ranges.
 func (c *Bytes) Trim() (bytes uint64, err error) {
 	if !c.life.Alive() {
 		return 0, nil
