@@ -321,17 +321,17 @@ func (c *Of[K, V]) len() int { return int(c.words.used) - c.loading - c.leaving 
 
 // OfStats are figures of an [Of].
 type OfStats struct {
-	Len, Limit  int    // values now; the most, of Resize
+	Len, Limit  int    // values now; the limit of values, which Resize sets
 	Pinned      int    // values that are pinned now
 	Loading     int    // values in load now
 	Hits        uint64 // values that Get, At and GetOrLoad found
-	Misses      uint64 // values that they didn't find
+	Misses      uint64 // calls of these methods that found no value
 	Loads       uint64 // loaders that were called
 	Failed      uint64 // loaders that made no value
 	Refused     uint64 // InUseErrors
 	Evictions   uint64 // values evicted
-	Examined    uint64 // values that evictions examined, also the evicted ones
-	MaxExamined uint64 // by one eviction
+	Examined    uint64 // values that evictions examined, the evicted ones included
+	MaxExamined uint64 // the most values that one eviction examined
 }
 
 // Stats returns the figures of c. After the scope has closed it returns the zero OfStats.
@@ -362,8 +362,8 @@ func (c *Of[K, V]) figure() (in scope.Inner, ok bool) {
 type InUseError struct {
 	Budget, Arena, Scope string
 	Type                 string // of the values
-	N, Limit             int    // the most values: as made, and of Resize
-	Pinned, Loading      int    // values that are pinned, and in load
+	N, Limit             int    // limits of values: the n of New, and the limit of Resize
+	Pinned, Loading      int    // values that are pinned; values in load
 	// In checked builds, Lines lists the calls that pinned the values, with the number of values
 	// for each call. For a value with several pins it has the first.
 	Lines     []string
