@@ -6,19 +6,21 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Append returns list with xs appended, as the built-in does, but in memory of s, wherever list is.
-// Use it as list = m.Append(s, list, x): the result may share memory with the old list, or not.
+// Append appends xs to list, as the built-in append does, but the result is in memory of s,
+// wherever list is. Use it as list = m.Append(s, list, x), because the result may or may not share
+// memory with the old list.
 //
 //   - A list in s with capacity left stays where it is.
-//   - The newest allocation of s also stays, and takes only the bytes for xs.
-//   - Any other list is copied to a new place, also a list of an enclosing scope or of the Go heap.
-//     The copy has capacity for twice the old length, or for the new length if larger. Its old
-//     bytes are free when their scope closes.
+//   - A list that is the newest allocation of s also stays, and grows by the bytes for xs.
+//   - Any other list is copied to a new place in s, even if it is in an enclosing scope or on the
+//     Go heap. The copy has capacity for twice the old length, or for the new length if that is
+//     larger. The list's old bytes are freed when their scope closes.
 //
-// xs may be part of list. Append unwinds if s is full and, even where list has capacity left, if s
-// is covered or closed; list is unchanged then. Append panics for a list in s that is full and
-// older than the running constructor (see Make). Cost: a few ns for one element after the newest
-// allocation, a copy where the list moves; no Go allocation, no call into C.
+// xs may be part of list. Append unwinds if s is full. It also unwinds if s is covered or closed,
+// even if list has capacity left. list is then unchanged. While a constructor runs (see
+// [Maker.Make]), Append panics if list is in s, has too little capacity, and is older than the
+// constructor's object. Cost: a few ns for one element if list is the newest allocation, or a copy
+// if the list moves; no Go allocation, no call into C.
 func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
 	// the cap of xs isn't passed: one word more would not fit the registers
 	return appended(list, s.h, (s.gen+m.key)^key, unsafe.SliceData(xs), len(xs))

@@ -7,22 +7,22 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Builder gathers values whose number isn't known yet. It uses all free bytes of its scope until
-// Done, which frees each byte that no value takes. No value moves, and none has an address before
-// Done.
+// Builder gathers values whose number isn't known yet. It holds all free bytes of its scope until
+// Done, and Done frees the bytes that no value takes. No value moves. The program gets pointers to
+// the values only from Done.
 //
-// Meanwhile the scope is covered: two Builders at once need scopes of two arenas. A [List] covers
-// nothing, so several grow on one scratch arena; its values are then copied to their final place.
-// In checked and asan builds the time of Build and Done grows with the free bytes. One goroutine at
-// a time uses a Builder; don't copy it.
+// Until Done the scope is covered, so two Builders at once need scopes of two arenas. A [List]
+// covers no scope, so several Lists may grow on one scratch arena. Their values are then copied to
+// their final place. In checked and asan builds the time of Build and Done grows with the free
+// bytes. One goroutine at a time uses a Builder; don't copy it.
 type Builder[T any] struct {
 	_     noCopy
 	scope Scope // its own, which covers the caller's
 	items []T
 }
 
-// Build opens a scope in s, which must be the topmost, and returns a Builder in it. It fails and
-// costs as [Scope.Open] does.
+// Build opens a scope in s, and returns a Builder in the new scope. s must be the topmost scope.
+// Build fails where [Scope.Open] does, and costs as much.
 func (m Maker[T]) Build(s Scope) Builder[T] {
 	m.declared()
 	inner := s.Open("builder")
@@ -39,16 +39,16 @@ func (m Maker[T]) Build(s Scope) Builder[T] {
 	return Builder[T]{scope: inner, items: unsafe.Slice((*T)(h.MarkRoom(at, room*size)), room)[:0]}
 }
 
-// Push appends x. It unwinds if the scope is full, or after Done. Cost: the built-in append within
-// capacity, and a call; no Go allocation, no call into C.
+// Push appends x. It unwinds if the scope is full, or after Done. Cost: as much as the built-in
+// append within capacity, and a call; no Go allocation, no call into C.
 func (b *Builder[T]) Push(x T) {
 	if !b.TryPush(x) {
 		panic(arena_c.Refusal{Arena: b.scope.h, Gen: b.scope.gen})
 	}
 }
 
-// TryPush is Push, but returns false if refused. If the scope was full, [Scope.Err] of Build's s
-// returns the error after Done.
+// TryPush is Push, but returns false where Push unwinds. If the scope was full, then after Done
+// [Scope.Err] of the scope passed to Build returns the error.
 func (b *Builder[T]) TryPush(x T) bool {
 	if h := b.scope.h; h.Gen == b.scope.gen {
 		if len(b.items) < cap(b.items) {
@@ -69,8 +69,8 @@ func (b *Builder[T]) end() uint64 {
 // Len returns the number of values.
 func (b *Builder[T]) Len() int { return len(b.items) }
 
-// Done returns the values; cap is len. They are now in the scope that was passed to Build, which
-// allocates again. A second Done panics.
+// Done returns the values; cap is len. The values are then in the scope passed to Build, and that
+// scope allocates again. A second Done panics.
 func (b *Builder[T]) Done() []T {
 	s := b.scope
 	if !s.open() {

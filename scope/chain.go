@@ -76,8 +76,9 @@ func (st *Stack) closeTop(h *arena_c.Scopes) error {
 }
 
 // CloseTo closes the topmost scopes, newest first, until depth scopes are open, and returns the
-// errors of their finalizers. It is for the owner of the arena and refuses nothing. If finalizers
-// are running already, it leaves the scopes to the Close that runs them.
+// errors of their finalizers. CloseTo is for the owner of the arena. It also closes scopes that
+// [Scope.Close] refuses. If finalizers are running already, CloseTo leaves the scopes to the Close
+// that runs those finalizers.
 func (st *Stack) CloseTo(depth int) error { return st.closeFrom(st.h, uint64(depth)+1) }
 
 // closeFrom closes the scopes of one end from a depth up. It also returns the unreported refusals

@@ -7,8 +7,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// StartDry makes the Stack a dry arena: one that has headers and no bytes. Only Play works on it.
-// The registry has no entry for it, so it needs no Drop.
+// StartDry makes the Stack a dry arena: an arena that has headers but no bytes. Only Play works on
+// a dry arena. The registry has no entry for it, so it needs no Drop.
 func (st *Stack) StartDry(row *arena_c.Row) {
 	st.h, st.row, st.notes = &row.Arena, row, make([]note, 2*(row.Arena.Slots+1))
 	st.h.Base = uint64(st.Base)
@@ -20,8 +20,9 @@ const earlierName = "earlier"
 
 var errEvent = errors.New("no arena can do that")
 
-// Play repeats an event in a dry arena: the core moves its headers as it moved the program's. It
-// returns the full error that the program would have had. If the event can't come now, Play returns
+// Play repeats an event in a dry arena: the core moves the dry arena's headers as it moved the
+// headers of the program's arena. If the dry arena has no room for the event, Play returns the full
+// error that the program would have got. If the event can't happen at this point, Play returns
 // another error and changes nothing.
 func (st *Stack) Play(e Event) error {
 	h, far := st.h, &st.row.Temp

@@ -65,15 +65,15 @@ func (l *errorList) Error() string {
 // Unwrap lets errors.Is and errors.As examine each kept error.
 func (l *errorList) Unwrap() []error { return l.list }
 
-// ErrFull matches every full error, with errors.Is: an arena, or a table of planned capacity, was
-// out of room. It is an expected result, not a bug.
+// ErrFull matches, with errors.Is, every full error: the error of an arena, or of a table of
+// planned capacity, that was out of room. A full error is an expected result, not a bug.
 var ErrFull = errors.New("upfront: full")
 
 // ErrClosed matches, with errors.Is, a use of a scope, pool or value that is closed.
 var ErrClosed = errors.New("upfront: closed")
 
-// Misuse is a caller's bug. Allocating functions panic with it; Close returns it and changes
-// nothing.
+// Misuse is the error for a bug of the caller. Allocating functions panic with a Misuse. Close
+// returns a Misuse and changes nothing.
 type Misuse struct {
 	Text   string
 	closed bool

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ReadFile reads a whole file into s and returns its bytes, which are freed with s. A full scope
-// unwinds before a byte is read. A file that isn't regular, or has more bytes than its size (as in
-// /proc), is an error.
+// ReadFile reads a whole file into s and returns its bytes, which are freed with s. If s is full,
+// ReadFile unwinds before it reads a byte. It returns an error if the file isn't regular, or if the
+// file has more bytes than its size says, as files in /proc have.
 func ReadFile(s Scope, name string) ([]byte, error) {
 	f, err := os.Open(strings.Clone(name)) // its errors outlive a name in s
 	if err != nil {
@@ -35,9 +35,9 @@ func ReadFile(s Scope, name string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadAt reads size bytes of r at offset into s and returns them; they are freed with s. A full
-// scope unwinds before a byte is read. If r ends before size bytes, the error is
-// io.ErrUnexpectedEOF.
+// ReadAt reads size bytes of r at offset into s and returns the bytes, which are freed with s. If s
+// is full, ReadAt unwinds before it reads a byte. If r ends before size bytes, ReadAt returns an
+// error that is io.ErrUnexpectedEOF.
 func ReadAt(s Scope, r io.ReaderAt, offset int64, size int) ([]byte, error) {
 	data := s.Bytes(size)
 	n, err := r.ReadAt(data, offset)

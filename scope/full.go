@@ -13,7 +13,8 @@ import (
 type FullError struct {
 	Budget string // name of the plan
 	Arena  string // "region level"
-	// the scope of the request, or the scope to open if the table of scopes is full; "" for slots
+	// name of the scope that had no room, or that wasn't opened as the table of scopes is full; ""
+	// for slots
 	Scope string
 	// "bytes", "temporaries" (see [Scope.Temp]), "keys" of a StringMap, or the full table:
 	// "scopes", "pools", "owned", "labels" or "slots"
@@ -21,8 +22,8 @@ type FullError struct {
 	Asked uint64 // bytes requested, without alignment; or 1
 	Free  uint64 // bytes or entries that were free
 	Size  uint64 // bytes of the arena or the temporaries, or entries of the table
-	// a Size that is enough: the least, or the least plus all that alignment may take; 0: no plan
-	// can have one
+	// a Size that is enough: the smallest one, or the smallest one plus the most that alignment may
+	// take; 0: no plan can have a Size that is enough
 	Need  uint64
 	Key   string  // of the plan: "regions[2].size"; for keys, the parameter to raise
 	Top   []Usage // the scopes and labels with the most bytes, largest first: three at most
@@ -34,8 +35,8 @@ type FullError struct {
 	OnPurpose bool
 }
 
-// Error returns one line: the full arena or table, the scopes and labels with the most bytes, and
-// the key to raise with its new value.
+// Error returns one line. It names the full arena or table, the scopes and labels with the most
+// bytes, and the key of the plan to raise, with its new value.
 func (e *FullError) Error() string {
 	var b strings.Builder
 	if e.What == "keys" && e.Arena == "" {

@@ -15,13 +15,13 @@ import (
 //
 //	frog := s.New[Frog]()
 //
-// A Maker checks T where it is declared; New checks T at each call. If T holds a Go pointer, at any
-// depth, New panics with a [Misuse] that names the fields. Otherwise New is [Maker.New]. Plain data
-// with a finalizer needs an [ObjectMaker]. Cost: that of Maker.New, inlined, and three instructions
-// where T is a type parameter itself; no Go allocation, no call into C.
+// For a Maker, T is checked where the Maker is declared. New checks T at each call. If T holds a Go
+// pointer, at any depth, New panics with a [Misuse] that names the fields. Otherwise New works as
+// [Maker.New]. For plain data with a finalizer use an [ObjectMaker]. Cost: as Maker.New, inlined,
+// and three instructions more where T is itself a type parameter; no Go allocation, no call into C.
 //
-// A pointer to an incomplete C type, which the collector doesn't follow, counts as a Go pointer
-// only in checked builds. Plain refuses it in all builds.
+// The garbage collector doesn't follow a pointer to an incomplete C type. New refuses this pointer
+// only in checked builds, and Plain refuses it in all builds.
 func (s Scope) New[T any]() (x *T) { // arena_c.New written out: the inliner refuses its call
 	if arena_c.Crossing || arena_c.Race || ^uintptr(0)>>32 == 0 {
 		mustBePlain[T]()
@@ -46,15 +46,15 @@ func (s Scope) New[T any]() (x *T) { // arena_c.New written out: the inliner ref
 	panic(arena_c.Refusal{Arena: h, Gen: s.gen})
 }
 
-// Slice returns n zeroed T without a [Maker], from Go 1.27 on. It is [Maker.Slice], and checks T as
-// [Scope.New] does.
+// Slice returns n zeroed T without a [Maker], from Go 1.27 on. It works as [Maker.Slice], and
+// checks T as [Scope.New] does.
 func (s Scope) Slice[T any](n int) []T {
 	mustBePlain[T]()
 	return makeSlice[T](s, n, true)
 }
 
-// Pool makes a pool of n chunks without a [Maker], from Go 1.27 on. It is [Maker.Pool], and checks
-// T as [Scope.New] does.
+// Pool makes a pool of n chunks without a [Maker], from Go 1.27 on. It works as [Maker.Pool], and
+// checks T as [Scope.New] does.
 func (s Scope) Pool[T any](n int) Pool[T] {
 	mustBePlain[T]()
 	return Pool[T]{openPool[T](s, n, 0, false)}

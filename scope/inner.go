@@ -14,8 +14,8 @@ type Inner struct {
 	Kind   string `json:"kind"`             // "heap", "buddy", "ring", "pool" or "cache"
 	Of     string `json:"of,omitempty"`     // type of a cache's values, or "bytes"
 	Scope  string `json:"scope"`            // name of the open scope that contains it
-	Size   uint64 `json:"size"`             // bytes for blocks; of a cache for values, or all
-	Used   uint64 `json:"used"`             // bytes that live blocks take, or keys and values
+	Size   uint64 `json:"size"`             // bytes for blocks; for values; of a cache.Bytes: all
+	Used   uint64 `json:"used"`             // bytes of live blocks; of values; of keys and values
 	Peak   uint64 `json:"peak"`             // highest Used; 0 for a cache
 	Live   uint64 `json:"live"`             // blocks, chunks or values
 	Failed uint64 `json:"failed,omitempty"` // requests that a heap, buddy or cache refused
@@ -26,8 +26,8 @@ type Inner struct {
 	site arena_c.Site
 }
 
-// CacheCounts are counters of caches since they were made; of an arena they include those that
-// ended.
+// CacheCounts are counters of a cache since it was made. For an arena they are the sums over its
+// caches, including the caches that have ended.
 type CacheCounts struct {
 	Hits      uint64 `json:"hits,omitempty"`
 	Misses    uint64 `json:"misses,omitempty"`
@@ -62,9 +62,9 @@ type cacheNote struct {
 	figure func() (Inner, bool)
 }
 
-// NoteCache adds a cache with a block at p in s to the reports of its arena. They call figure on
-// the goroutine that may use the arena, and a last time before the block is freed. It returns false
-// after s has closed.
+// NoteCache adds a cache with a block at p in s to the reports of the arena of s. A report calls
+// figure on the goroutine that may use the arena. figure is called a last time before the block is
+// freed, and returns false after s has closed.
 func NoteCache(s Scope, p unsafe.Pointer, figure func() (of Inner, ok bool)) {
 	st := stackOf(s.h)
 	if st == nil {
@@ -126,9 +126,9 @@ func (c *caches) append(list []Inner, st *Stack) []Inner {
 	return list
 }
 
-// AppendInner appends to list the arenas in open scopes whose blocks can be freed one by one,
-// oldest first, and then the caches. It returns the list without Made: see TellInner. The Stack's
-// owner calls it while those arenas aren't in use.
+// AppendInner appends to list the arenas in open scopes whose blocks can be freed one by one, the
+// oldest arena first, and then the caches. Made stays empty: see TellInner. The Stack's owner calls
+// AppendInner while these arenas aren't in use.
 func (st *Stack) AppendInner(list []Inner) []Inner {
 	if st.h.Odd&oddRooms == 0 {
 		return list

@@ -16,7 +16,7 @@ type Piece struct {
 	Offset, Size, Padding uint64 // the padding is before the offset
 	Kind                  string
 	Scope, Label          string
-	// the turn of the piece's node: 1 runs first at its end of the arena; 0: no node
+	// turn of the piece's node, at its end of the arena: 1 runs first; 0: the piece has no node
 	Order int
 	Pool  *arena_c.Pool
 
@@ -48,8 +48,8 @@ func (p *Piece) Type() string {
 	return shortType(arena_c.Text(p.typed))
 }
 
-// Ends returns the action of the piece's node, "finalizer of T", or "" if the node has no action
-// left.
+// Ends returns the action of the piece's node, such as "finalizer of T", or "" if the node has no
+// action left.
 func (p *Piece) Ends(st *Stack) string {
 	switch p.node.class {
 	case arena_c.ClassNone:
@@ -78,8 +78,8 @@ func shortType(name string) string {
 
 var folders = regexp.MustCompile(`[^][{};*, ]+/`)
 
-// Site is the memory of one scope, label and type that was made in one place. Bytes includes the
-// padding.
+// Site is the memory of one scope, label and type that was made at one place in the source. Bytes
+// includes the padding.
 type Site struct {
 	Scope, Label            string
 	Bytes, Padding, Objects uint64
@@ -90,7 +90,7 @@ type Site struct {
 func (s *Site) Type() string       { return s.piece.Type() }
 func (s *Site) Made() arena_c.Site { return s.piece.Made() }
 
-// Sites adds up the pieces of an arena by scope, label, type and place. Reuse it to reuse its
+// Sites adds up the pieces of an arena by scope, label, type and place. Reuse a Sites to reuse its
 // memory.
 type Sites struct {
 	List []Site // in the order of their first pieces
@@ -107,8 +107,8 @@ type siteKey struct {
 }
 
 // Read fills List with the arena's present Sites. The sum of all Bytes is the arena's use. In
-// checked builds the sum of all Objects is Stats.Objects (objects of no bytes have a Site without a
-// place), and after the load Read panics if the ledger differs.
+// checked builds the sum of all Objects is Stats.Objects, and the objects of no bytes are in a Site
+// without a place. After a load, Read panics in checked builds if the ledger has other sums.
 func (s *Sites) Read(st *Stack) {
 	st.look()
 	if s.index == nil {
@@ -172,7 +172,7 @@ func (s *Sites) add(p *Piece) {
 	}
 }
 
-// Survey lists the pieces of arenas. Reuse it to reuse its memory.
+// Survey lists the pieces of arenas. Reuse a Survey to reuse its memory.
 type Survey struct {
 	st     *Stack
 	fn     func(*Piece)
@@ -209,9 +209,9 @@ type labelSpan struct {
 	around   int // index of the enclosing call's span; -1: no such call
 }
 
-// Each calls fn with each piece of the arena, in order; together the pieces cover the arena's use.
-// A piece is valid until fn returns. Each reports whether all objects and their makers are known.
-// The caller owns the arena, or keeps it from changing.
+// Each calls fn with each piece of the arena, in order. Together the pieces cover the arena's bytes
+// in use. A piece is valid until fn returns. Each reports whether it knows all objects and the
+// places that made them. The caller owns the arena, or keeps it from changing.
 func (v *Survey) Each(st *Stack, fn func(*Piece)) (known bool) {
 	v.st, v.fn = st, fn
 	v.things, v.known = st.row.LiveObjects(v.things[:0])

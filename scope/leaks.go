@@ -180,8 +180,8 @@ func shapeOf(kind arena_c.RoomKind, header unsafe.Pointer) uint64 {
 	return 0
 }
 
-// Says notes word, the program's choice or an event, for the arena with that header. The note is
-// kept by header, so it is valid for each copy of the arena's value.
+// Says notes word for the arena with that header. word is a choice of the program, or an event. The
+// note belongs to the header, so it holds for each copy of the arena's Go value.
 func (o *roomOwner) Says(kind arena_c.RoomKind, header unsafe.Pointer, word arena_c.RoomWord) {
 	st := (*Stack)(o)
 	at, r := st.h.Offset(header), &st.rooms

@@ -105,8 +105,8 @@ func (st *Stack) moved(to uint64, site arena_c.Site) {
 	st.sink.moved(to, site)
 }
 
-// CountScopes starts to count the bytes of scopes by name; Close then takes its slow path. Calling
-// it again changes nothing. pre: no scope is open.
+// CountScopes starts to count the bytes of scopes by name. Close then takes its slow path. A second
+// call changes nothing. pre: no scope is open.
 func (st *Stack) CountScopes() {
 	if st.scopes.lines == nil {
 		st.scopes.lines = make([]Usage, 0, st.Names+1)
@@ -210,7 +210,7 @@ func (st *Stack) AppendUsage(scopes, labels []Usage) (allScopes, allLabels []Usa
 	return scopes, labels
 }
 
-// UsageLines returns the number of lines that AppendUsage appends at most.
+// UsageLines returns the largest numbers of lines that AppendUsage appends.
 func (st *Stack) UsageLines() (scopes, labels int) {
 	return cap(st.scopes.lines), cap(st.labels.lines) + cap(st.labels.totals.lines)
 }
@@ -262,7 +262,7 @@ func rank(top *[3]Usage, u Usage) int {
 	return 1
 }
 
-// Stats describes an arena. Used, Padding and Objects are as of now. Sizes are bytes.
+// Stats describes an arena. Used, Padding and Objects are the present numbers. Sizes are in bytes.
 type Stats struct {
 	Size, Used, Free         uint64
 	Counted                  bool   // Objects and Padding are known: only checked builds count them
@@ -311,8 +311,8 @@ func (st *Stack) Stats() Stats {
 	return s
 }
 
-// ResetPeak restarts PeakSince. With forget it also restarts Peak and the peaks by name, for an
-// empty arena whose size has changed.
+// ResetPeak restarts PeakSince at the present use. If forget is true, it also restarts Peak and the
+// peaks by name, for an empty arena whose size has changed.
 func (st *Stack) ResetPeak(forget bool) {
 	st.peakEver = max(st.peakEver, st.row.Peak())
 	if forget || st.sink != nil {

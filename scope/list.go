@@ -9,23 +9,24 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// List gathers values whose number isn't known yet, in chunks. It allocates a chunk when the last
-// one is full, and doesn't cover its scope: several Lists may grow in one scope, with other
-// allocations between. A value has its address at once and doesn't move. Slice copies the values to
-// another scope, in one piece of the exact size.
+// List gathers values whose number isn't known yet, in chunks. It allocates a new chunk when the
+// last chunk is full. A List doesn't cover its scope, so several Lists may grow in one scope, with
+// other allocations between. After its Push a value doesn't move. Slice copies the values to
+// another scope, as a slice of the exact size.
 //
 // The first chunk takes at most 128 bytes. This limit doubles with each chunk, up to 8 KiB, but a
-// chunk is large enough for at least one value. If the scope has fewer bytes free, the chunk takes
-// as many values as fit; the List is full when not even one fits. A chunk begins with a header of
-// 16 bytes, rounded up to the alignment of T. No chunk is freed before the scope closes.
+// chunk is large enough for at least one value. If the scope has fewer free bytes, the chunk is as
+// large as the values that fit. If not even one value fits, Push unwinds. A chunk begins with a
+// header of 16 bytes, rounded up to the alignment of T. No chunk is freed before the scope closes.
 //
-// A [Builder] is for one list that stays where it is: it copies no value and takes no other byte. A
-// List is for scratch: for several lists at once, or with other allocations between the values. A
-// container.List is for up to n values, whose memory is allocated at once.
+// Use a [Builder] for one list that stays where it is. A Builder copies no value, and takes no
+// bytes except those of the values. Use a List on a scratch arena, for several lists at once, or if
+// there are other allocations between the values. Use a container.List for at most n values. It
+// allocates the memory of n values at once.
 //
 // After its scope has closed, a List's Push, All and Slice panic. A List made inside a constructor
 // that fails is freed. A List can't be part of a state of package save: make the List on scratch,
-// and its Slice in the state. One goroutine at a time uses it; don't copy a List.
+// and its Slice in the state. One goroutine at a time uses a List; don't copy a List.
 type List[T any] struct {
 	_           noCopy
 	scope       Scope
@@ -58,17 +59,17 @@ func (m Maker[T]) List(s Scope) List[T] {
 	return List[T]{scope: s, bytes: chunkMin / 2, made: s.h.Cursor}
 }
 
-// Push appends x. A full scope unwinds. A covered or closed scope also unwinds, even where the
-// chunk has capacity left. Push panics if it must allocate while a constructor newer than the List
-// runs (see Make). Cost: the built-in append within capacity, a call, and the zeroing of chunks; no
-// Go allocation, no call into C.
+// Push appends x. It unwinds if the scope is full. It also unwinds if the scope is covered or
+// closed, even if the chunk has capacity left. Push panics if it must allocate a chunk while a
+// constructor runs that is newer than the List (see [Maker.Make]). Cost: as much as the built-in
+// append within capacity, a call, and the zeroing of chunks; no Go allocation, no call into C.
 func (l *List[T]) Push(x T) {
 	if !l.TryPush(x) {
 		panic(refusal(l.scope))
 	}
 }
 
-// TryPush is Push, but returns false instead of unwinding; see [Scope.Err] for the reason.
+// TryPush is Push, but returns false where Push unwinds. [Scope.Err] then returns the reason.
 func (l *List[T]) TryPush(x T) bool {
 	if l.scope.h.Gen == l.scope.gen && len(l.tail) < cap(l.tail) || l.grow() {
 		l.tail = append(l.tail, x)
@@ -129,8 +130,8 @@ func (l *List[T]) grow() bool {
 func (l *List[T]) Len() int { return l.before + len(l.tail) }
 
 // All ranges over the values and their indexes, in order and in place. The loop includes values
-// that Push appends meanwhile. The scope may be covered. All panics if the scope is closed, also
-// between two values. Cost: a call for each value; no Go allocation.
+// that Push appends during the loop. The scope may be covered. All panics if the scope is closed,
+// even if it closes between two values. Cost: a call for each value; no Go allocation.
 func (l *List[T]) All() iter.Seq2[int, *T] { return l.each }
 
 func (l *List[T]) each(yield func(int, *T) bool) {
@@ -153,9 +154,9 @@ func (l *List[T]) each(yield func(int, *T) bool) {
 	}
 }
 
-// Slice returns a copy of the values in into, which may be the List's own scope; cap is len. It
-// unwinds if into is full. The List stays as it is. Cost: the copy; no Go allocation, no call into
-// C.
+// Slice copies the values into the scope named into, and returns the copy; cap is len. That scope
+// may be the List's own scope. Slice unwinds if the scope is full. The List stays as it is. Cost:
+// the copy; no Go allocation, no call into C.
 func (l *List[T]) Slice(into Scope) []T {
 	l.alive("Slice of")
 	n := l.Len()

@@ -9,16 +9,16 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Maker makes values of T in scopes. Declare it once, at package level, with Plain. It is a small
-// value. The zero Maker panics, except that its TryNew returns nil.
+// Maker makes values of T in scopes. Declare a Maker once, at package level, with Plain. A Maker is
+// a small value. Methods of the zero Maker panic, except TryNew, which returns nil.
 type Maker[T any] struct {
 	_   [0]*T // so that no conversion makes a Maker[T] of a Maker[U]
 	key uint64
 }
 
-// Plain declares T, plain data without a finalizer, and returns its Maker. It panics if T holds a
-// Go pointer at any depth, because the collector doesn't look into a block; the message names the
-// field.
+// Plain declares a type T of plain data, without a finalizer, and returns the Maker of T. Plain
+// data holds no Go pointer at any depth, because the garbage collector doesn't look into an arena.
+// If T holds a Go pointer, Plain panics with a message that names the field.
 func Plain[T any]() Maker[T] {
 	t := reflect.TypeFor[T]()
 	if err := arena.CheckPlain(t); err != nil {
@@ -30,9 +30,9 @@ func Plain[T any]() Maker[T] {
 	return Maker[T]{key: key}
 }
 
-// New returns a zeroed T. A full scope unwinds to the enclosing Load or Do, which returns the
-// error; outside both it panics with the same text. Cost: the same bump as in C and the zeroing
-// (make bench), inlined; no Go allocation, no call into C.
+// New returns a zeroed T. If s is full, New unwinds to the enclosing Load or Do, which returns the
+// error. Outside of Load and Do the panic has the same text. Cost: the same increment of an offset
+// as in C, and the zeroing (make bench), inlined; no Go allocation, no call into C.
 func (m Maker[T]) New(s Scope) *T {
 	if arena_c.Checked {
 		return noted(s, arena_c.New[T](s.h, s.gen+m.key-key))
@@ -40,8 +40,8 @@ func (m Maker[T]) New(s Scope) *T {
 	return arena_c.New[T](s.h, s.gen+m.key-key)
 }
 
-// TryNew is New, but returns nil if refused; see [Scope.Err] for the reason. Use it while the game
-// runs, and on goroutines that a load starts.
+// TryNew is New, but returns nil where New unwinds. [Scope.Err] then returns the reason. Use TryNew
+// while the game runs, and on goroutines that a load starts.
 func (m Maker[T]) TryNew(s Scope) *T {
 	if arena_c.Checked {
 		return noted(s, arena_c.TryNew[T](s.h, s.gen+m.key-key))
@@ -49,8 +49,9 @@ func (m Maker[T]) TryNew(s Scope) *T {
 	return arena_c.TryNew[T](s.h, s.gen+m.key-key)
 }
 
-// Make returns a T that fn has initialized; fn gets it zeroed. If fn fails, panics or runs out of
-// room, all that fn made in s is finalized and freed, and T is freed.
+// Make returns a T that the constructor fn has initialized. fn gets the T zeroed. If fn returns an
+// error, panics or runs out of room, all objects that fn made in s are finalized and freed, and the
+// T is freed.
 func (m Maker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.declared()
 	return construct(s, 0, fn)

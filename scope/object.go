@@ -19,10 +19,10 @@ type ObjectMaker[T any] struct {
 // finalizerOf begins the name of a class.
 const finalizerOf = "finalizer of "
 
-// Object declares T with a finalizer and returns its ObjectMaker. The finalizer runs when the scope
-// closes, on each T that was made, newest first, exactly once, however the scope ends. T holds no
-// Go pointers (see [Plain]); a Go value that must be closed belongs to [Scope.Own]. The finalizer
-// may not allocate in its own scope.
+// Object declares a type T with a finalizer, and returns the ObjectMaker of T. When a scope closes,
+// the finalizer runs exactly once for each T that was made in the scope, the newest first, however
+// the scope ends. T must not hold Go pointers (see [Plain]). To close a Go value with a scope, use
+// [Scope.Own]. The finalizer may not allocate in the scope of its T.
 func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	if finalizer == nil {
 		panic(fmt.Sprintf("scope: Object of %v without a finalizer: use Plain", reflect.TypeFor[T]()))
@@ -34,15 +34,15 @@ func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	return ObjectMaker[T]{Plain[T](), class, finalizer}
 }
 
-// New returns a zeroed T that is linked for its finalizer, which must accept a zero T. A full scope
-// unwinds. Cost: as [Maker.New], and 8 bytes of the arena.
+// New returns a zeroed T. The finalizer must accept a zero T. A full scope unwinds. Cost: as
+// [Maker.New], and 8 bytes of the arena.
 func (m ObjectMaker[T]) New(s Scope) *T {
 	x := arena_c.NewNode[T](s.h, s.gen+m.plain.key-key, m.class)
 	recordMade(s)
 	return x
 }
 
-// TryNew is New, but returns nil if refused; see [Scope.Err] for the reason.
+// TryNew is New, but returns nil where New unwinds. [Scope.Err] then returns the reason.
 func (m ObjectMaker[T]) TryNew(s Scope) *T {
 	p := s.h.Node(s.gen+m.plain.key-key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
 	if p == nil {
@@ -53,17 +53,18 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 	return arena_c.Clear((*T)(p))
 }
 
-// Make returns a T that fn has initialized; fn gets it zeroed. T is linked only after fn succeeds,
-// so it is finalized before the objects that fn made in s. If fn fails, panics or runs out of room,
-// all that fn made in s is finalized and freed, and T is freed without its finalizer.
+// Make returns a T that the constructor fn has initialized. fn gets the T zeroed. The T joins the
+// chain of finalizers only after fn has succeeded, so the T is finalized before the objects that fn
+// made in s. If fn returns an error, panics or runs out of room, all objects that fn made in s are
+// finalized and freed, and the T is freed without its finalizer.
 func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.plain.declared()
 	return construct(s, m.class, fn)
 }
 
-// Slice returns n zeroed T, each with its finalizer: the last is finalized first. cap is len. A
-// full scope unwinds; a negative n panics. Cost: as [Maker.Slice], and 40 bytes of the arena plus
-// alignment.
+// Slice returns n zeroed T; cap is len. Each T has its finalizer, and the last T is finalized
+// first. A full scope unwinds, and a negative n panics. Cost: as [Maker.Slice], and 40 bytes of the
+// arena plus alignment.
 func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
 	m.plain.declared()
 	objects := m.take(s, n)

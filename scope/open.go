@@ -7,12 +7,14 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Open opens a scope in s and covers s until it closes. Messages and reports show the first 128
-// bytes of name. Open unwinds with a full error when the arena has its planned number of open
-// scopes (limits.scopes, 64 by default); the scope of a load or of the frame counts.
+// Open opens a scope in s. The new scope covers s until the new scope closes. Messages and reports
+// show the first 128 bytes of name. If the arena already has its planned number of open scopes
+// (limits.scopes, 64 by default), Open unwinds with a full error. The scope of a load or of the
+// frame counts as one of them.
 //
-// Cost: no byte of the arena. On a scratch arena a few ns. Regions and the frame count by name:
-// tens of ns, and a search through the names if the last scope in that place had another name.
+// Cost: no byte of the arena, and a few ns on a scratch arena. Regions and the frame count the
+// bytes of scopes by name. There Open costs tens of ns, and a search through the names if the last
+// scope at the same depth had another name.
 func (s Scope) Open(name string) Scope { return s.mayNest().Open(name) }
 
 func (s Scope) mayNest() *Stack {
@@ -22,10 +24,11 @@ func (s Scope) mayNest() *Stack {
 	return stackOf(s.h)
 }
 
-// Close runs the finalizers of s, newest first, then rewinds to where s was opened. It returns
-// their errors joined with the error of [Scope.Err], and with an error for each arena in s that
-// still has live blocks ([arena.Heap.MayLive]). Close of a covered, frozen or closed scope, or of
-// the scope of a load or the frame, returns a [Misuse] and changes nothing.
+// Close runs the finalizers of s, the newest first. Then it rewinds the arena to the offset at
+// which s was opened. It returns the finalizers' errors, joined with the error of [Scope.Err] and
+// with an error for each arena in s that still has live blocks ([arena.Heap.MayLive]). If s is
+// covered, frozen or closed, or is the scope of a load or of the frame, Close returns a [Misuse]
+// and changes nothing.
 func (s Scope) Close() error {
 	h := s.its()
 	if h.Gen != s.gen || h.Odd|h.Asked|h.Misused != 0 || h.Depth <= h.Base {
@@ -52,16 +55,18 @@ func (s Scope) closeLong() error {
 	return err
 }
 
-// Do opens a scope, runs fn in it and closes it, however fn ends. If any scope runs out of room in
-// fn, Do returns the full error; so it does for one scope too many (see [Scope.Open]). A panic
-// after a full error that fn ignored becomes that error, with the panic as its Cause. Other panics
-// and Goexit run the finalizers and go on. Errors of finalizers are joined with the error of fn.
+// Do opens a scope in s, runs fn in the new scope, and closes the scope, however fn ends. If any
+// scope runs out of room in fn, Do returns the full error. If the arena already has its planned
+// number of open scopes, Do returns a full error without running fn (see [Scope.Open]). If fn
+// ignored a full error and panics later, Do returns that full error, with the panic as its Cause.
+// At any other panic, or a Goexit, Do runs the finalizers, and the panic or Goexit goes on. Do
+// joins the finalizers' errors with the error of fn.
 func (s Scope) Do(name string, fn func(Scope) error) error { return s.mayNest().do(name, fn) }
 
-// Err returns the error of a call on s that was refused since s was opened: the first [Misuse] of s
-// while it was covered or frozen, or else the last [ErrFull]. It returns nil if none was refused,
-// and a Misuse if s is closed. Do, Load and Close also return the error, unless it was reported
-// before.
+// Err returns the error of a call that s has refused since it was opened. This is the first
+// [Misuse], of a call while s was covered or frozen, or, without a Misuse, the last full error
+// ([ErrFull]). Err returns nil if s refused no call, and a Misuse if s is closed. Do, Load and
+// Close also return the error, unless it was reported before.
 func (s Scope) Err() error {
 	st, depth := stackOf(s.its()), s.h.Find(s.gen)
 	if st == nil || depth == 0 {

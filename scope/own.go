@@ -8,9 +8,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Own closes c when s closes, in order with the finalizers, and returns its Owned. If s refuses, or
-// the table of limits.owned values is full, Own closes c at once and unwinds, so c is never lost.
-// Cost: 16 bytes of the arena and an entry of that table; no Go allocation.
+// Own passes c to s: when s closes, s closes c, in order with the finalizers. Own returns the Owned
+// that identifies c. If s refuses, or the table of limits.owned values is full, Own closes c at
+// once and unwinds, so c never stays open. Cost: 16 bytes of the arena and an entry of the table;
+// no Go allocation.
 func (s Scope) Own(c io.Closer) Owned {
 	if c == nil {
 		panic(bug("Own of nil"))
@@ -22,8 +23,9 @@ func (s Scope) Own(c io.Closer) Owned {
 	panic(s.notOwned("Own", owned{value: c, closes: true}))
 }
 
-// Defer runs fn when s closes, in order with the finalizers, and returns its Owned. Where Own would
-// close c at once, Defer runs fn at once. Cost: as Own.
+// Defer passes fn to s: when s closes, s runs fn, in order with the finalizers. Defer returns the
+// Owned that identifies fn. If s refuses, or the table of limits.owned values is full, Defer runs
+// fn at once and unwinds. Cost: as [Scope.Own].
 func (s Scope) Defer(fn func()) Owned {
 	if fn == nil {
 		panic(bug("Defer of nil"))
@@ -35,9 +37,10 @@ func (s Scope) Defer(fn func()) Owned {
 	panic(s.notOwned("Defer", owned{fn: fn}))
 }
 
-// Keep keeps v from the collector until s closes, for a value that only C or a number in a block
-// refers to. [Owned.Value] of the result returns v. Keep unwinds and costs as Own; a v that isn't a
-// pointer also costs Go's conversion to an interface.
+// Keep keeps v reachable until s closes, so that the garbage collector doesn't free it. It is for a
+// Go value to which only C refers, or only a number in an arena. [Owned.Value] of the result
+// returns v. Keep unwinds where [Scope.Own] does, and costs as much. If v isn't a pointer, Go's
+// conversion to an interface is added.
 func (s Scope) Keep(v any) Owned {
 	if v == nil {
 		panic(bug("Keep of nil"))
@@ -125,9 +128,9 @@ func (h Owned) find() (*Stack, *owned) {
 	return st, st.owned.at(h.place)
 }
 
-// Cancel forgets the value that h identifies: it will not be closed or run. Cancel reports whether
-// the scope still owned the value. The value's entry in the table is free again at once; its 16
-// bytes of the arena are free when the scope closes.
+// Cancel makes the scope forget the value that h identifies, so that the value isn't closed or run.
+// Cancel reports whether the scope still owned the value. The value's entry in the table is free at
+// once. The value's 16 bytes of the arena are free when the scope closes.
 func (h Owned) Cancel() bool {
 	st, p := h.find()
 	if p == nil {
@@ -138,9 +141,9 @@ func (h Owned) Cancel() bool {
 	return true
 }
 
-// CloseNow closes or runs the value that h identifies at once, before its scope closes, and returns
-// the error. A value of Keep is only released to the collector. It returns a [Misuse] if the value
-// was closed, run or cancelled before; nothing runs twice.
+// CloseNow closes or runs the value that h identifies, before its scope closes, and returns the
+// error. A value of Keep is only released to the garbage collector. If the value was closed, run or
+// cancelled before, CloseNow does nothing and returns a [Misuse].
 func (h Owned) CloseNow() error {
 	st, p := h.find()
 	if p == nil {
@@ -153,7 +156,7 @@ func (h Owned) CloseNow() error {
 }
 
 // Value returns the value that was passed to Keep or Own. It returns nil once the scope has
-// released the value: a closer is released when its Close begins.
+// released the value. The scope releases a closer when the closer's Close begins.
 func (h Owned) Value() any {
 	if _, p := h.find(); p != nil {
 		return p.value

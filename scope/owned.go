@@ -8,8 +8,8 @@ import (
 )
 
 // Owned identifies a Go value held by a scope: one that the scope closes (Own), calls (Defer) or
-// keeps alive (Keep). It is plain data of 16 bytes and may be stored in a block, so that an object
-// in an arena can refer to a Go value. It is valid in its process until its scope closes. The zero
+// keeps alive (Keep). An Owned is plain data of 16 bytes. An object in an arena may hold an Owned,
+// and so refer to a Go value. An Owned is valid in its process, until the scope closes. The zero
 // Owned identifies no value.
 type Owned struct {
 	stack uint64 // the Stack's id in the registry; above bit 32 its number (made)

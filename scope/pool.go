@@ -11,9 +11,9 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Pool is n chunks for values of T that come and go in any order while the scope is open. After the
-// scope closes, Get returns nil and Put panics. A Pool is a small value; one goroutine at a time
-// uses it.
+// Pool has n chunks, each for a value of T. Get allocates a value and Put frees one, in any order,
+// while the scope is open. After the scope closes, Get returns nil and Put panics. A Pool is a
+// small value; one goroutine at a time uses it.
 type Pool[T any] struct{ pool[T] }
 
 // pool is the common part of all pools. Helpers are functions, because the compiler would write a
@@ -26,9 +26,9 @@ type pool[T any] struct {
 }
 
 // Pool makes a pool of n chunks in s and returns it. Each chunk takes the size of a T, rounded up
-// to a multiple of 8, and 5 bytes. The pool also takes one of the planned pool headers
-// (limits.pools, 64 an arena by default). A full scope unwinds; a negative n or a T of no bytes
-// panics. Cost: O(n), one call into C.
+// to a multiple of 8, and 5 bytes more. The pool also takes one of the planned pool headers
+// (limits.pools, by default 64 for each arena). A full scope unwinds. Pool panics if n is negative
+// or T has no bytes. Cost: O(n), one call into C.
 func (m Maker[T]) Pool(s Scope, n int) Pool[T] {
 	m.declared()
 	return Pool[T]{openPool[T](s, n, 0, false)}
@@ -74,12 +74,12 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 // Go allocation, no call into C.
 func (p pool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
-// GetUnzeroed is Get, but returns a T of any content, often that of an earlier value. The caller
-// must write all of it.
+// GetUnzeroed is Get, but returns a T of any content, often the content of an earlier value. The
+// caller must write all bytes of the T.
 func (p Pool[T]) GetUnzeroed() *T { return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers) }
 
-// Put frees x. It panics on a double put, an address that is no chunk of this pool, or a closed
-// pool; nothing changes then.
+// Put frees x. It panics if x was put before, if x isn't the address of a chunk of this pool, or if
+// the pool is closed. The pool doesn't change then.
 func (p pool[T]) Put(x *T) { // written out: the inliner refuses a call of arena_c.Put
 	h := p.header
 	i := (uintptr(unsafe.Pointer(x)) - uintptr(p.first)) / unsafe.Sizeof(arena_c.Chunk[T]{})
@@ -151,8 +151,8 @@ func toPut[T any](p pool[T], x *T) (uint64, error) {
 	return index, nil
 }
 
-// Index returns the number of x's chunk, for tables parallel to the pool and for references that
-// are sent to other machines. It panics as Put does.
+// Index returns the number of the chunk that holds x. Use the number in tables with a row for each
+// chunk, and in references that are sent to other machines. Index panics where Put does.
 func (p pool[T]) Index(x *T) int {
 	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
@@ -177,8 +177,8 @@ func openHeader(header *arena_c.Pool, gen uint64) *arena_c.Pool {
 	return nil
 }
 
-// At returns the live value in chunk i. It returns nil if i is out of range, the chunk is free or
-// the pool is closed.
+// At returns the live value in chunk i. It returns nil if i is out of range, if the chunk is free,
+// or if the pool is closed.
 func (p pool[T]) At(i int) *T {
 	h := openHeader(p.header, p.gen)
 	if h == nil || uint64(i) >= uint64(h.Count) || *h.State(uint64(i)) != arena_c.ChunkLive {
@@ -187,7 +187,7 @@ func (p pool[T]) At(i int) *T {
 	return (*T)(h.Chunk(uint64(i)))
 }
 
-// Cap returns the number of chunks, 0 if the pool is closed.
+// Cap returns the number of chunks, or 0 if the pool is closed.
 func (p pool[T]) Cap() int {
 	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Count)
@@ -195,8 +195,8 @@ func (p pool[T]) Cap() int {
 	return 0
 }
 
-// Live returns the number of chunks taken, 0 if the pool is closed. In an [ObjectPool] whose scope
-// is closing, free chunks count too, because Get no longer returns them.
+// Live returns the number of chunks that hold a value, or 0 if the pool is closed. While the scope
+// of an [ObjectPool] closes, free chunks count as well, because Get no longer returns them.
 func (p pool[T]) Live() int {
 	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Live())
@@ -212,10 +212,10 @@ func (p pool[T]) Peak() int {
 	return 0
 }
 
-// All ranges over the live values and the numbers of their chunks. The body may put any value or
-// close the scope; All then skips the freed values. A value that Get returns meanwhile may be
-// visited or not. Cost: a loop over a slice for live chunks, 1 or 2 ns for eight free ones; no Go
-// allocation.
+// All ranges over the live values and the numbers of their chunks. The loop may put any value or
+// close the scope. All then skips the freed values. A value that Get returns during the loop may or
+// may not be visited. Cost: for live chunks, as a loop over a slice; for eight free chunks, 1 or 2
+// ns; no Go allocation.
 func (p pool[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		h, first := itsHeader(p.header), p.first
@@ -254,8 +254,8 @@ func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 	return ObjectPool[T]{openPool[T](s, n, m.class, false), m.fin, stackOf(s.h)}
 }
 
-// Put finalizes x, frees it in any case, and returns the finalizer's error. Misuse panics before
-// the finalizer runs.
+// Put runs the finalizer of x and returns the finalizer's error. x is freed in any case. Put panics
+// where Put of a [Pool] does, before the finalizer runs.
 func (p ObjectPool[T]) Put(x *T) error {
 	index, err := toPut(p.pool, x)
 	if err != nil {
@@ -273,24 +273,26 @@ func (p ObjectPool[T]) Put(x *T) error {
 	return p.fin(x)
 }
 
-// HandlePool is a Pool whose values are identified by handles. It detects a stale handle, even
-// after the chunk was taken again. A handle is plain data of 8 bytes and may be stored in any
-// block. After the scope closes, Get and At return nil and Put panics. A HandlePool is a small
-// value; one goroutine at a time uses it. A handle of another open pool of the same arena finds no
-// value here.
+// HandlePool is a Pool whose values are identified by handles. It detects a handle of a value that
+// was put, even after the chunk was taken again. A handle is plain data of 8 bytes and may be
+// stored in any block. A handle of another open pool of the same arena finds no value in this pool.
+// After the scope closes, Get and At return nil and Put panics. A HandlePool is a small value; one
+// goroutine at a time uses it.
 //
-// The 2^32 generations of a chunk are divided among the planned pools (limits.pools), so that open
-// pools share no handle. With 64 pools a chunk retires after 2^26-1 puts: the pool then has one
+// A handle is the number of a chunk and a generation, which is a number of 32 bits that changes at
+// each put. The generations are divided among the planned pools (limits.pools), so that no two open
+// pools share a handle. With 64 pools a chunk retires after 2^26-1 puts. The pool then has one
 // chunk fewer.
 //
-// A new pool begins with the same handles as its predecessor, so that the same input gives the same
-// bytes everywhere. A handle that outlives its level may therefore find a value in the next level:
-// keep handles in the level. Data that lives longer refers by a Ref to the object with the handle.
+// A new pool begins with the same handles as the pool before it, so that the same input gives the
+// same bytes everywhere. So a handle that is kept longer than its level may find a value of the
+// next level. Keep handles in objects of the level. Data that lives longer can hold a [Ref] to such
+// an object.
 type HandlePool[T any] struct{ pool[T] }
 
-// HandlePool makes a pool of n chunks in s and returns it. It takes 4 bytes a chunk more than
-// [Maker.Pool]. A full scope unwinds; an n below 0 or from 2^32 up panics. Cost: O(n), one call
-// into C.
+// HandlePool makes a pool of n chunks in s and returns it. For each chunk it takes 4 bytes more
+// than [Maker.Pool]. A full scope unwinds. HandlePool panics if n is negative, or 2^32 or more.
+// Cost: O(n), one call into C.
 func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 	m.declared()
 	checkHandles(n)
@@ -310,8 +312,8 @@ func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
 	return x, arena.Handle[T](h)
 }
 
-// At returns the value that h names. It returns nil if the value was put, h is no handle of this
-// pool, or the pool is closed. Cost: four comparisons, inlined.
+// At returns the value that h names. It returns nil if the value was put, if h is no handle of this
+// pool, or if the pool is closed. Cost: four comparisons, inlined.
 func (p HandlePool[T]) At(h arena.Handle[T]) (x *T) { // written out, as Put
 	header, i := itsHeader(p.header), uint64(h)&arena_c.HandleIndex
 	if arena_c.Crossing {
@@ -326,8 +328,8 @@ func (p HandlePool[T]) At(h arena.Handle[T]) (x *T) { // written out, as Put
 	return
 }
 
-// Index returns the number of the chunk that h names, for arrays parallel to the pool, or -1 where
-// At returns nil.
+// Index returns the number of the chunk that h names, or -1 where At returns nil. Use the number in
+// arrays with an element for each chunk.
 func (p HandlePool[T]) Index(h arena.Handle[T]) int {
 	if p.At(h) == nil {
 		return -1
@@ -335,8 +337,8 @@ func (p HandlePool[T]) Index(h arena.Handle[T]) int {
 	return int(uint64(h) & arena_c.HandleIndex)
 }
 
-// Put frees the value that h names. It panics if the value was put before, h is no handle of this
-// pool, or the pool is closed; nothing changes then.
+// Put frees the value that h names. It panics if the value was put before, if h is no handle of
+// this pool, or if the pool is closed. The pool doesn't change then.
 func (p HandlePool[T]) Put(h arena.Handle[T]) {
 	if err := p.put(h); err != nil {
 		panic(err)
@@ -350,7 +352,8 @@ func (p HandlePool[T]) put(h arena.Handle[T]) error {
 	return nil
 }
 
-// All ranges over the live values and their handles, as Pool.All does, at its cost.
+// All ranges over the live values and their handles. It works as All of a [Pool], and costs as
+// much.
 func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
 	return func(yield func(arena.Handle[T], *T) bool) {
 		h, first := itsHeader(p.header), p.first
@@ -367,19 +370,19 @@ func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
 	}
 }
 
-// SharedPool is a Pool that goroutines may share: each method takes one lock. Between Get and Put a
-// value belongs to the goroutine that got it, which may share it.
+// SharedPool is a Pool that goroutines may share, because each method takes a lock. Between Get and
+// Put a value belongs to the goroutine that called Get.
 //
-// The scope must outlive its users, because closing it takes no lock. A worker keeps the pool's
-// region open with a budget.Reader while it uses the pool. Which goroutine gets which address
-// depends on the scheduler.
+// The scope must stay open while goroutines use the pool, because closing the scope takes no lock.
+// A worker that uses the pool keeps the pool's region open with a budget.Reader. The addresses that
+// a goroutine gets depend on the scheduler.
 type SharedPool[T any] struct {
 	mu   sync.Mutex
 	pool Pool[T]
 }
 
-// SharedPool makes a pool of n chunks in s and returns it. See [Maker.Pool]. It also costs a Go
-// allocation, for the lock.
+// SharedPool makes a pool of n chunks in s and returns it. See [Maker.Pool]. SharedPool makes a Go
+// allocation for the lock.
 func (m Maker[T]) SharedPool(s Scope, n int) *SharedPool[T] {
 	return &SharedPool[T]{pool: m.Pool(s, n)}
 }
@@ -393,7 +396,7 @@ func (p *SharedPool[T]) Get() *T {
 	return p.pool.Get()
 }
 
-// Put frees x. It panics as Pool.Put does; the pool stays usable.
+// Put frees x. It panics where Put of a [Pool] does, and the pool stays usable.
 func (p *SharedPool[T]) Put(x *T) {
 	itsHeader(p.pool.header)
 	p.mu.Lock()
@@ -401,8 +404,8 @@ func (p *SharedPool[T]) Put(x *T) {
 	p.pool.Put(x)
 }
 
-// Live returns the number of chunks taken, 0 if the pool is closed. Other goroutines may change it
-// at any time.
+// Live returns the number of chunks that hold a value, or 0 if the pool is closed. Other goroutines
+// may change the number at any time.
 func (p *SharedPool[T]) Live() int {
 	itsHeader(p.pool.header)
 	p.mu.Lock()
@@ -418,20 +421,21 @@ func (p *SharedPool[T]) Peak() int {
 	return p.pool.Peak()
 }
 
-// Proxy returns a proxy for one client of the pool, with totals of its own. The proxy's Close
-// returns an error that names the chunks not put, and its Put returns an error where the pool's Put
-// panics. Pass the proxy to Own of the pool's scope after making the pool, so that the proxy closes
-// first. Cost: a few Go allocations.
+// Proxy returns a proxy of the pool for one client. The proxy has its own totals. Its Close returns
+// an error that names the chunks that the client hasn't put. Its Put returns an error where the
+// pool's Put panics. After making the pool, pass the proxy to [Scope.Own] of the pool's scope, so
+// that the proxy closes before the pool. Cost: a few Go allocations.
 func (p Pool[T]) Proxy(name string) *arena.PoolProxy[T] {
 	return arena.NewPoolProxy[T](name, poolChunks[T]{p.pool})
 }
 
-// Proxy is Pool.Proxy for a pool of objects. The proxy's Put finalizes, as the pool's Put does.
+// Proxy is [Pool.Proxy] for a pool of objects. The proxy's Put runs the finalizer, as the pool's
+// Put does.
 func (p ObjectPool[T]) Proxy(name string) *arena.PoolProxy[T] {
 	return arena.NewPoolProxy[T](name, p)
 }
 
-// Proxy is Pool.Proxy for a pool with handles.
+// Proxy is [Pool.Proxy] for a pool with handles.
 func (p HandlePool[T]) Proxy(name string) *arena.HandlePoolProxy[T] {
 	return arena.NewHandlePoolProxy[T](name, handleChunks[T]{p})
 }

@@ -2,8 +2,9 @@ package scope
 
 import "github.com/upfront-mem/upfront/arena_c"
 
-// Event is a step in the life of an arena: a change of its use, or of the number of entries taken
-// in a table. Record reports events, and Play repeats them in a dry arena.
+// Event is a step in the life of an arena: a scope or temporaries that open or end, a change of the
+// bytes in use, or a new highest number of scopes, pools, owned values or labels. [Stack.Record]
+// reports events, and [Stack.Play] repeats them in a dry arena.
 type Event struct {
 	Kind EventKind
 	Size uint64       // its meaning depends on Kind
@@ -43,14 +44,14 @@ type sink struct {
 
 type openTemp struct{ gen, bytes uint64 }
 
-// Record passes all changes of the arena to tell, from now on until the arena is closed. It begins
-// with the open scopes and the peaks so far. Record returns false and does nothing if the arena is
-// recorded already, or temporaries are open.
+// Record calls tell with each change of the arena, from now on until the arena is closed. The first
+// calls are for the open scopes and for the peaks so far. If the arena is recorded already, or
+// temporaries are open, Record returns false and does nothing.
 //
-// The goroutine that uses the arena calls tell. Each Open and Close takes the slow path. Checked
-// builds report each allocation at once. Other builds report new bytes when the next scope of the
-// arena opens or closes, its load ends, or its Stats are read. Changes by C are reported with the
-// next event.
+// The goroutine that uses the arena calls tell. Each Open and Close takes its slow path. Checked
+// builds report each allocation at once. Other builds report new bytes when the arena's next scope
+// opens or closes, when its load ends, or when its Stats are read. Changes by C code are reported
+// with the next event.
 func (st *Stack) Record(tell func(Event)) bool {
 	if st.sink != nil || st.row.Temp.Depth > 0 {
 		return false

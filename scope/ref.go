@@ -23,14 +23,14 @@ const (
 	refFar    = 1 << 63
 )
 
-// RefTo returns a Ref to x, which must be in s itself: not in a scope around s or inside s. nil
-// gives the zero Ref.
+// RefTo returns a Ref to x. x must be in s itself, not in a scope around s or inside s. For a nil
+// x, RefTo returns the zero Ref.
 //
-// RefTo panics if x could be gone while s is open: if x is a chunk of a pool (use a HandlePool), or
-// if a constructor that still runs made x in s (see [ObjectMaker.Make]). It also panics if x is
-// elsewhere, or s is closed. A value of a container is accepted: the Ref is good until the value is
-// removed (see package container). Cost: a check of each of the arena's pools; no Go allocation, no
-// call into C.
+// RefTo panics if x could be freed while s is open. This is so if x is a chunk of a pool (use a
+// HandlePool), or if a constructor that still runs made x in s (see [ObjectMaker.Make]). RefTo also
+// panics if x isn't in s, or if s is closed. x may be a value of a container. The Ref is then valid
+// until the value is removed (see package container). Cost: a check of each of the arena's pools;
+// no Go allocation, no call into C.
 func RefTo[T any](s Scope, x *T) Ref[T] {
 	if !s.alive() {
 		panic(s.misuse("RefTo in"))
@@ -48,12 +48,13 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 	return Ref[T]{s.gen, at}
 }
 
-// Get returns the T that r refers to, or nil if its scope, or the whole budget, is closed. While
+// Get returns the T that r refers to, or nil if the T's scope or the whole budget is closed. While
 // the scope closes, a finalizer that calls Get may get a T that is already finalized.
 //
-// Call it where the scope's arena may be used, or from a goroutine that keeps the scope from
-// closing (budget.Reader). For a Ref that RefTo didn't make, Get returns nil or an address inside
-// an arena that has an open scope. Cost: O(scopes open there), a few loads each; no call into C.
+// Call Get on the goroutine that uses the scope's arena, or on a goroutine that keeps the scope
+// from closing (budget.Reader). For a Ref that RefTo didn't make, Get returns nil or an address
+// inside an arena that has an open scope. Cost: O(open scopes of the arena), a few loads for each
+// scope; no call into C.
 func (r Ref[T]) Get() *T {
 	st := stackAt(r.at % refFar / refOffset)
 	if st == nil {

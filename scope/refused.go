@@ -51,10 +51,12 @@ func (st *Stack) met() (list []met) {
 	return list
 }
 
-// Verdict judges the end of a function that worked in the open scopes. v is the value of recover,
-// err the function's error. The verdict is err, or the full error that the function panicked with,
-// or one that it ignored before another panic, with the panic as its cause. Verdict returns the
-// value of any other panic as other: the caller panics with it after the unwinding.
+// Verdict returns the error with which a function ends that worked in the open scopes. v is the
+// value of recover, and err is the function's error. Without a panic the verdict is err. If the
+// function panicked with a full error, the verdict is that error. If the function ignored a full
+// error before another panic, the verdict is the full error, with the panic as its Cause. For any
+// other panic, Verdict returns the panic's value as other, and the caller panics with other after
+// the unwinding.
 func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
 	return st.verdict(v, err, opened{})
 }

@@ -68,10 +68,10 @@ const (
 	numberMax = key/generationsEach - 2
 )
 
-// TableBytes returns about how many bytes of the Go heap an arena's tables take for that many
-// nested scopes, with a report's copy of the tables (UsageLines), and with the state of WarnAt if
-// it was called. sites are the further bytes of checked builds, for the places that opened scopes
-// and registered values.
+// TableBytes estimates the bytes of the Go heap that an arena's tables take for a number of nested
+// scopes. tables includes a report's copy of the tables (UsageLines), and the state of WarnAt if it
+// was called. sites are the bytes that checked builds take in addition, for the places that opened
+// scopes and registered values.
 func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
 	notes, values := 2*(scopes+1), uint64(st.Owned)
 	sites = (notes + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
@@ -87,7 +87,7 @@ func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
 // generation, even if the stacks share a header.
 const generationsEach = 1 << 40
 
-// Start makes the Stack the Go side of a row. Drop undoes it.
+// Start makes the Stack the Go side of a row. Drop undoes Start.
 func (st *Stack) Start(row *arena_c.Row) {
 	st.StartDry(row)
 	st.owned.places = make([]owned, st.Owned)

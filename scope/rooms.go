@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Room is an inner arena: one of package arena on a block of a scope.
+// Room is an inner arena: an arena of package arena on a block of a scope.
 type Room struct {
 	Kind         arena_c.RoomKind
 	Offset, Size uint64       // of its block, from the arena's header; bytes
@@ -40,8 +40,8 @@ type rooms struct {
 	lost     uint64 // rooms lost by C when the state began
 }
 
-// Rooms returns a copy of the list of arenas in the Stack, by offset. An arena in a block of
-// another arena comes after that arena.
+// Rooms returns a copy of the list of arenas in the Stack, sorted by offset. An arena in a block of
+// another arena comes after that other arena.
 func (st *Stack) Rooms() []Room {
 	st.rooms.mu.Lock()
 	defer st.rooms.mu.Unlock()
@@ -64,10 +64,10 @@ func (st *Stack) watchRooms() {
 	st.rooms.watched, st.rooms.lost = true, arena_c.CRoomsLost()
 }
 
-// WatchedRooms ends the watch of arenas, for the finished state in [from, to), offsets from the
-// arena's header. It returns the arenas in the state by offset, including arenas of C. From now on,
-// until the state's bytes are freed, no arena can be made there. It returns an error if C made more
-// arenas than its table holds.
+// WatchedRooms ends the watch of arenas, when a state is finished. The state's offsets from the
+// arena's header are [from, to). WatchedRooms returns the arenas in the state, sorted by offset,
+// including the arenas that C made. Until the state's bytes are freed, no other arena can be made
+// in the state. WatchedRooms returns an error if C made more arenas than C's table holds.
 func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	var list []Room
 	for {

@@ -10,15 +10,16 @@ import (
 // at once. Scopes of one arena nest, and only the topmost allocates.
 //
 // A Scope is a small value; copy it freely. One goroutine at a time uses the scopes of one arena.
-// The zero Scope panics and says that it is zero, except in inlined methods, which dereference nil.
+// Methods of the zero Scope panic and say that the Scope is zero, except inlined methods, which
+// dereference nil.
 //
 // One comparison checks each allocation. The arena's header holds the generation of the scope that
-// may allocate, and each Scope holds its own. Say level has generation 7 and inner, opened in it,
-// has 8: the header holds 8, so New in level is refused. When inner closes, the header holds 7
-// again. When level closes, the next scope in its place gets 9, and a kept copy of level is stale
-// for ever. The header of a frozen arena, where no scope may allocate, holds 0: no scope's
-// generation. Each open scope's record keeps its generation, so a covered or frozen scope is known
-// to be alive.
+// may allocate, and each Scope holds its own generation. For example, a scope level has generation
+// 7, and a scope inner, opened in level, has generation 8. The header then holds 8, so New in level
+// is refused. When inner closes, the header holds 7 again. When level closes, the next scope gets
+// generation 9, and each kept copy of level is refused for ever. In a frozen arena, where no scope
+// may allocate, the header holds 0, which is no scope's generation. Each open scope has a record
+// with its generation, so a covered or frozen scope is known to be alive.
 type Scope struct {
 	h   *arena_c.Scopes
 	gen uint64
@@ -29,9 +30,9 @@ type Scope struct {
 // scope has.
 const key = 1 << 63
 
-// AllocUnzeroed returns size bytes of any content, aligned to align: a power of two up to 64. A
-// full scope unwinds to the enclosing Load or Do, which returns the error. Cost: the same bump as
-// in C (make bench), inlined.
+// AllocUnzeroed returns size bytes of any content. They are aligned to align, which is a power of
+// two up to 64. If s is full, AllocUnzeroed unwinds to the enclosing Load or Do, which returns the
+// error. Cost: the same increment of an offset as in C (make bench), inlined.
 func (s Scope) AllocUnzeroed(size, align uint64) unsafe.Pointer {
 	if arena_c.Checked {
 		return notedBytes(s, s.h.Alloc(s.gen, size, align), size)
@@ -39,7 +40,8 @@ func (s Scope) AllocUnzeroed(size, align uint64) unsafe.Pointer {
 	return s.h.Alloc(s.gen, size, align)
 }
 
-// Align is a power of two by its exponent: Align(2) is 4.
+// Align is the exponent of an alignment, which is a power of two: Align(2) is an alignment of 4
+// bytes.
 type Align uint8
 
 // The usual alignments for [Scope.AllocUnzeroedAs].
@@ -49,8 +51,8 @@ const (
 	Align64 Align = 6
 )
 
-// AllocUnzeroedAs is AllocUnzeroed with an align that is always valid, so a computed one needs no
-// check. An Align above Align64 guarantees less than it says: Align(8) aligns to 1.
+// AllocUnzeroedAs is AllocUnzeroed with an Align. Each Align is valid, so a computed Align needs no
+// check. An Align above Align64 guarantees less than its power of two: Align(8) aligns to 1.
 func (s Scope) AllocUnzeroedAs(size uint64, align Align) unsafe.Pointer {
 	if arena_c.Checked {
 		return notedBytes(s, s.h.AllocMask(s.gen, size, 1<<(align%8)-1), size)
@@ -58,7 +60,8 @@ func (s Scope) AllocUnzeroedAs(size uint64, align Align) unsafe.Pointer {
 	return s.h.AllocMask(s.gen, size, 1<<(align%8)-1)
 }
 
-// TryAllocUnzeroed is AllocUnzeroed, but returns nil if refused; see [Scope.Err] for the reason.
+// TryAllocUnzeroed is AllocUnzeroed, but returns nil where AllocUnzeroed unwinds. [Scope.Err] then
+// returns the reason.
 func (s Scope) TryAllocUnzeroed(size, align uint64) unsafe.Pointer {
 	if arena_c.Checked {
 		return notedBytes(s, s.h.TryAlloc(s.gen, size, align), size)
@@ -66,10 +69,11 @@ func (s Scope) TryAllocUnzeroed(size, align uint64) unsafe.Pointer {
 	return s.h.TryAlloc(s.gen, size, align)
 }
 
-// BytesUnzeroed returns n bytes of any content, aligned to align: a power of two up to 1 MiB; cap
-// is len. Use it if you write each byte before you read it, or, aligned to 64, for the block of an
-// arena of package arena. A full scope unwinds; a negative n and any other align panic. The bytes
-// are freed with s. Cost: a call.
+// BytesUnzeroed returns n bytes of any content; cap is len. They are aligned to align, which is a
+// power of two up to 1 MiB. Use BytesUnzeroed if the program writes each byte before reading it,
+// or, with an align of 64, for the bytes of an arena of package arena. A full scope unwinds.
+// BytesUnzeroed panics if n is negative or align isn't valid. The bytes are freed with s. Cost: a
+// call.
 func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 	checkAlign(align)
 	if n < 0 {
@@ -96,9 +100,10 @@ func (s Scope) take(size, align uint64) unsafe.Pointer {
 }
 
 // C returns the two words of an upfront_scope (arena_c/scope.h): the arena's header and the
-// generation of s. With them, C code allocates in s or adds finalizers to the chain of s, in order
-// with the others. The words are valid while s is open; then C's calls are refused. C code may not
-// close the scope of a load or of the frame. Package arena_c says how to build the C code.
+// generation of s. With these words, C code allocates in s, and adds finalizers to the chain of s,
+// in order with the finalizers of Go. The words are valid while s is open. After s has closed, C's
+// calls are refused. C code may not close the scope of a load or of the frame. Package arena_c
+// describes how to build the C code.
 func (s Scope) C() (header unsafe.Pointer, generation uint64) {
 	return unsafe.Pointer(s.its()), s.gen
 }
@@ -119,7 +124,8 @@ func (s Scope) alive() bool { return s.its().Find(s.gen) != 0 }
 
 func (s Scope) isTemp() bool { return s.h.Back != 0 }
 
-// Free returns the number of bytes that s can still allocate, 0 if it is covered, frozen or closed.
+// Free returns the number of bytes that s can still allocate, or 0 if s is covered, frozen or
+// closed.
 func (s Scope) Free() uint64 {
 	if !s.open() {
 		return 0

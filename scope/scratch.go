@@ -2,9 +2,10 @@ package scope
 
 import "slices"
 
-// Scratch is a worker's scratch arena, for scopes that follow the call stack. A budget lends it,
-// and the worker has it by a handle, because goroutines move between threads. A Scratch is a small
-// value; one goroutine at a time uses it. After its return to the budget its methods panic.
+// Scratch is a worker's scratch arena, for scopes that follow the call stack. A budget lends the
+// arena to a worker. The arena belongs to a worker, not to a thread, because goroutines move
+// between threads. A Scratch is a small value; one goroutine at a time uses it. After the arena was
+// returned to the budget, the methods panic.
 type Scratch struct {
 	stack *Stack
 	lent  uint64 // number of the lending
@@ -13,7 +14,7 @@ type Scratch struct {
 // scratch returns a handle of the arena, which is valid until EndLending.
 func (st *Stack) scratch() Scratch { return Scratch{st, min(st.lent.Load(), lentDropped-1)} }
 
-// EndLending ends the lending: all handles of the stack returned so far refuse.
+// EndLending ends the lending. From now on all handles that the stack has returned refuse.
 func (st *Stack) EndLending() {
 	if st.h.Depth == 0 {
 		st.row.Over()
@@ -47,13 +48,13 @@ func (p Scratch) Open(name string) Scope {
 }
 
 // Do opens a scope on top of the scratch arena, runs fn in it and closes it, however fn ends. A
-// loader uses scratch with Do, because a load that fails closes no scope on scratch arenas. See
-// [Scope.Do].
+// loader uses a scratch arena with Do, because a load that fails closes no scopes of scratch
+// arenas. See [Scope.Do].
 func (p Scratch) Do(name string, fn func(Scope) error) error {
 	return p.borrowed("Do on").do(name, fn)
 }
 
-// Depth returns the number of open scopes, 0 if the budget is closed.
+// Depth returns the number of open scopes, or 0 if the budget is closed.
 func (p Scratch) Depth() int {
 	if p.its().dropped { // the header may be a newer budget's
 		return 0
@@ -61,7 +62,7 @@ func (p Scratch) Depth() int {
 	return p.borrowed("Depth of").Depth()
 }
 
-// Stats describes the scratch arena now; it is zero if the budget is closed.
+// Stats returns the present Stats of the scratch arena, or zero Stats if the budget is closed.
 func (p Scratch) Stats() Stats {
 	if p.its().dropped {
 		return Stats{}
@@ -69,9 +70,9 @@ func (p Scratch) Stats() Stats {
 	return p.borrowed("Stats of").Stats()
 }
 
-// Scratches are the scratch arenas of a worker: two, unless the plan says otherwise. A function
-// that puts its result on its caller's arena uses the other arena for its own scopes. A Scratches
-// is a small value.
+// Scratches are the scratch arenas of a worker. There are two arenas, unless the plan says
+// otherwise. A function can put its result in a scope of one arena, which its caller opened, and
+// open its own scopes on the other arena. A Scratches is a small value.
 type Scratches struct {
 	first *Stack
 	lent  uint64 // number of the lending, the same for each
@@ -81,8 +82,8 @@ type Scratches struct {
 // st is the first sibling.
 func (st *Stack) Scratches() Scratches { return Scratches{st, st.scratch().lent} }
 
-// Scratch returns the worker's scratch arena number which, counted from 0. It panics if the worker
-// has no such arena.
+// Scratch returns the worker's scratch arena at the index which, from 0. It panics if which is out
+// of range.
 func (p Scratches) Scratch(which int) Scratch {
 	if which < 0 || which >= len(madeScratch(p.first).Siblings) {
 		panic(bug("scratch %d: each worker has %d, from 0", which, len(p.first.Siblings)))
@@ -90,10 +91,11 @@ func (p Scratches) Scratch(which int) Scratch {
 	return Scratch{p.first.Siblings[which], p.lent}
 }
 
-// Pick returns the first scratch arena with none of the scopes. A function that gets a scope for
-// its result takes its scratch from Pick of that scope, so it never closes or covers the caller's
-// scope. Scopes of other arenas are always allowed. Pick panics if each scratch arena has one of
-// the scopes, or a scope is closed. Cost: a comparison for each scope and scratch arena.
+// Pick returns the first scratch arena that contains none of the scopes in conflicts. A function
+// that gets a scope for its result passes that scope to Pick, and opens its own scopes on the arena
+// that Pick returns. So the function never closes or covers the caller's scope. Scopes of other
+// arenas, such as a region, don't matter. Pick panics if each scratch arena contains one of the
+// scopes, or if a scope is closed. Cost: a comparison for each scope and scratch arena.
 func (p Scratches) Pick(conflicts ...Scope) Scratch {
 	for _, s := range conflicts {
 		if !s.alive() {

@@ -23,16 +23,16 @@ func (st *Stack) Freeze() {
 	st.h.Freeze()
 }
 
-// Keeps reports whether the size bytes at p outlive the load: they are outside the arena, or below
-// the cursor of the topmost scope.
+// Keeps reports whether the size bytes at p outlive the load. They do if they are outside the
+// arena, or below the cursor of the topmost scope.
 func (st *Stack) Keeps(p unsafe.Pointer, size uint64) bool {
 	h := st.h
 	at := h.Offset(p)
 	return at-h.Start >= st.row.Size() || at < h.Cursor || size == 0 && at == h.Cursor
 }
 
-// Clear fills an empty arena with zeros: all bytes, or those that the arena has used since it was
-// made or last forgot its peaks.
+// Clear fills an empty arena with zeros: all its bytes, or only the bytes that the arena has used
+// since it was made or last forgot its peaks.
 func (st *Stack) Clear(all bool) {
 	if all {
 		arena_c.Zero(unsafe.Add(unsafe.Pointer(st.h), st.h.Start), uintptr(st.row.Size()))
@@ -136,9 +136,9 @@ func (st *Stack) LastFull() *FullError { return st.lastFull }
 // Fulls returns the number of full errors of the arena that were reported.
 func (st *Stack) Fulls() int { return st.fulls }
 
-// Empty closes all scopes, as CloseTo does, and notes the reason for messages: the operation,
-// "Load"; the region that it was called for, "room 3"; and the place of the call. It returns the
-// errors of CloseTo. After a failed operation, live blocks in arenas are no leaks.
+// Empty closes all scopes, as CloseTo does, and returns the errors. For messages it notes the
+// operation, such as "Load", the region on which the operation was called, such as "room 3", and
+// the place of the call. If the operation failed, live blocks in arenas don't count as leaks.
 func (st *Stack) Empty(what, region string, site arena_c.Site, failed bool) error {
 	if st.h.Depth != 0 {
 		st.emptied.set(emptied{what, region, failed, time.Now(), site, st.h.Next})
@@ -211,8 +211,8 @@ func endedPool(gen uint64) string {
 }
 
 // ObjectHandles makes a pool of n objects in s whose values are named by handles, and also returns
-// the finalizer. Put of the pool doesn't call it: the caller does, once for each object, on any
-// goroutine. A chunk in the state ChunkLeaving isn't finalized when s closes.
+// the finalizer. Put of the pool doesn't call the finalizer. The caller calls it once for each
+// object, on any goroutine. A chunk in the state ChunkLeaving isn't finalized when s closes.
 func ObjectHandles[T any](s Scope, m ObjectMaker[T], n int) (HandlePool[T], func(*T) error) {
 	m.plain.declared()
 	checkHandles(n)
@@ -298,8 +298,8 @@ func (st *Stack) plain() bool {
 }
 
 // NextPlain freezes the only scope of st, replaces the scope of next by a new one, and returns that
-// scope and the used bytes of st. It returns false and changes nothing if one of the two has
-// finalizers or errors, and in checked builds.
+// scope and the used bytes of st. It returns false and changes nothing if the scope of st or of
+// next has finalizers or errors, and in checked builds.
 func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
 	if arena_c.Checked || !st.plain() || !next.plain() {
 		return Scope{}, 0, false

@@ -14,16 +14,17 @@ func (m Maker[T]) Slice(s Scope, n int) []T {
 	return makeSlice[T](s, n, true)
 }
 
-// TrySlice is Slice, but returns nil if refused; see [Scope.Err] for the reason. A slice of 0
-// elements isn't nil.
+// TrySlice is Slice, but returns nil where Slice unwinds. [Scope.Err] then returns the reason. A
+// slice of 0 elements isn't nil.
 func (m Maker[T]) TrySlice(s Scope, n int) []T {
 	m.declared()
 	return makeSlice[T](s, n, false)
 }
 
-// SliceCap returns n zeroed T with the given capacity, which is zeroed. Within the capacity the
-// built-in append stays in s. Beyond it, append moves the slice to the Go heap; Append moves it
-// within s. A full scope unwinds; a negative n, or one beyond the capacity, panics.
+// SliceCap returns a slice of n zeroed T with the given capacity. The elements up to the capacity
+// are zeroed as well. Within the capacity the built-in append stays in s. Beyond the capacity the
+// built-in append moves the slice to the Go heap, and [Maker.Append] moves it within s. A full
+// scope unwinds. SliceCap panics if n is negative or larger than the capacity.
 func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	m.declared()
 	if n < 0 || n > capacity {
@@ -32,15 +33,15 @@ func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	return makeSlice[T](s, capacity, true)[:n]
 }
 
-// SliceAligned is Slice, but aligns the first element to align bytes, a power of two up to 1 MiB,
-// or to the alignment of T if that is more. Any other align panics.
+// SliceAligned is Slice, but aligns the first element to align bytes, or to the alignment of T if
+// that is larger. SliceAligned panics if align isn't a power of two up to 1 MiB.
 func (m Maker[T]) SliceAligned(s Scope, n int, align uint64) []T {
 	m.declared()
 	checkAlign(align)
 	return makeAligned[T](s, n, max(align, arena_c.AlignOf[T]()), true)
 }
 
-// Clone returns a copy of list in s; cap is len. nil gives nil. A full scope unwinds.
+// Clone returns a copy of list in s; cap is len. Clone of nil returns nil. A full scope unwinds.
 func (m Maker[T]) Clone(s Scope, list []T) []T {
 	m.declared()
 	if list == nil && s.open() {

@@ -10,10 +10,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Stack is an arena with nested scopes, as its owner, package budget, sees it: a region, a slot, a
-// buffer of the frame, or a scratch arena. Programs use Scope instead. One goroutine at a time uses
-// a Stack. The exported fields come from the plan, most of them for messages. Set them, then call
-// Start.
+// Stack is an arena with nested scopes: a region, a slot, a buffer of the frame, or a scratch
+// arena. It is for package budget, which owns the arenas. Programs use Scope instead. One goroutine
+// at a time uses a Stack. The exported fields come from the plan, and most of them are for
+// messages. Set the fields, then call Start.
 type Stack struct {
 	Budget string         // name of the plan
 	Arena  string         // "region level", "frame 0", "scratch 1.0"
@@ -94,8 +94,8 @@ func (st *Stack) keep(name string) string {
 	return name
 }
 
-// Opened returns the open scope at a depth, its name, and the place that opened it, which is empty
-// if C did. The lowest scope has depth 0. pre: depth < Depth.
+// Opened returns the open scope at a depth, its name, and the place that opened it. The place is
+// empty if C opened the scope. The lowest scope has depth 0. pre: depth < Depth.
 func (st *Stack) Opened(depth int) (s Scope, name string, at *arena_c.Site) {
 	s, name, at = st.at(depth), st.nameOf(st.h, uint64(depth+1)), &arena_c.Site{}
 	if n := &st.notes[depth+1]; n.gen == s.gen {

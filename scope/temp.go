@@ -5,13 +5,14 @@ import "github.com/upfront-mem/upfront/arena_c"
 // nodeOfTemp is the size of a node that ends temporaries.
 const nodeOfTemp = 2 * arena_c.NodeSize
 
-// Temp returns a scope of exactly n bytes at the far end of the arena, for temporaries of a load,
-// say. It ends with s, in order with the finalizers; in a load it ends at the latest when the load
-// returns. Close ends it earlier, if it is the newest.
+// Temp returns a scope of exactly n bytes at the far end of the arena, for temporaries: objects
+// that a load needs only for a while, for example. The scope ends with s, in order with the
+// finalizers. In a load it ends at the latest when the load returns. Close ends it earlier, if no
+// newer temporaries are open.
 //
-// Temporaries nest: only the newest allocates, and older ones keep their bytes. A request that
-// doesn't fit in the n bytes fails with a full error that names an n that is enough. Use Temp for a
-// known size, such as a file's; for other lengths use scratch or a [Builder].
+// Temporaries nest: only the newest scope allocates, and older ones keep their bytes. A request
+// that doesn't fit in the n bytes fails with a full error that names an n that is enough. Use Temp
+// for a known size, such as a file's. For an unknown size use a scratch arena or a [Builder].
 //
 // s must be the topmost scope, or the newest of the temporaries. If n bytes aren't free, Temp
 // unwinds with a full error. Cost: 16 bytes of s and up to 63 for alignment, one call into C.

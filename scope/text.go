@@ -10,9 +10,9 @@ import (
 )
 
 // Text builds a text in a scope. An empty Text takes no byte of the scope. A Text grows as Append
-// does: in place if it is the newest allocation of the scope, else in a new place. It makes no Go
-// allocation, so use it in ticks. An Add that doesn't fit appends nothing, and the scope remembers
-// the error: check [Scope.Err] before you use the text.
+// does: in place if it is the newest allocation of the scope, else in a new place. A Text makes no
+// Go allocation, so use it in ticks. An Add that doesn't fit appends no byte, and the scope
+// remembers the error. So check [Scope.Err] before you use the text.
 //
 // Bytes and String return views of the text, which end with the scope. An Add after a Reset
 // overwrites them. After its scope has closed, a Text is empty, and an Add panics. One goroutine at
@@ -85,14 +85,14 @@ func (t *Text) Bytes() []byte {
 	return t.text[:len(t.text):len(t.text)]
 }
 
-// String returns the bytes of Bytes as a string, without a copy: it changes after a Reset and ends
-// with the scope. strings.Clone copies it.
+// String returns the text as a string, without a copy. So the string changes after a Reset and ends
+// with the scope. strings.Clone copies a string.
 func (t *Text) String() string {
 	text := t.Bytes()
 	return unsafe.String(unsafe.SliceData(text), len(text))
 }
 
-// Len returns the number of bytes, 0 after the scope closed.
+// Len returns the number of bytes, or 0 after the scope has closed.
 func (t *Text) Len() int { return len(t.Bytes()) }
 
 // Reset makes the text empty. Later Adds use its bytes again.
@@ -104,9 +104,10 @@ func (t *Text) Reset() *Text {
 	return t
 }
 
-// Sprintf formats as fmt.Sprintf does and returns the string, which is in s. Use it in loads:
-// formatting uses the Go heap. The string ends with s, so don't keep it longer as a map key, an
-// error or a log line; strings.Clone copies it. A full scope unwinds.
+// Sprintf formats as fmt.Sprintf does and returns the string, which is in s. Use Sprintf in loads,
+// not in ticks, because formatting uses the Go heap. The string ends with s. For a map key, an
+// error or a log line that is kept longer, copy the string with strings.Clone. A full scope
+// unwinds.
 func Sprintf(s Scope, format string, args ...any) string {
 	text := clone(s, fmt.Appendf(nil, format, args...))
 	return unsafe.String(unsafe.SliceData(text), len(text))

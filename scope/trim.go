@@ -11,12 +11,12 @@ import (
 
 // Pages returns pages to the system, for the arenas that are on them.
 type Pages interface {
-	// Discard makes whole pages zero and returns them to the system. It returns the bytes of those
-	// that were present; 0 if there were none.
+	// Discard makes whole pages zero and returns them to the operating system. Its result is the
+	// number of bytes of these pages that were in memory.
 	Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error)
 }
 
-// Discard is that of the Stack's Pages.
+// Discard calls Discard of the Stack's Pages.
 func (o *roomOwner) Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error) {
 	return o.Pages.Discard(p, size)
 }
@@ -38,7 +38,8 @@ func (st *Stack) Unused() (p unsafe.Pointer, size uint64) {
 	return unsafe.Add(unsafe.Pointer(st.h), from-at), end - from
 }
 
-// TrimUnused returns the pages of Unused to the system, and their bytes.
+// TrimUnused returns the pages of Unused to the operating system. Its result is that of Discard of
+// [Pages].
 func (st *Stack) TrimUnused() (bytes uint64, err error) {
 	p, size := st.Unused()
 	if size == 0 {

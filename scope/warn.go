@@ -6,9 +6,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Warner compares the use of some memory with a share of its size. It reports a crossing once, and
-// the next one only after the use has fallen below the share by a tenth: with a share of 80 %,
-// below 72 %. The zero Warner reports none. One goroutine at a time uses a Warner.
+// Warner compares the use of some memory with a share of the memory's size. It reports a crossing
+// once, when the use reaches the share. It reports the next crossing only after the use has fallen
+// below the share by a tenth: with a share of 80 %, below 72 %. The zero Warner reports no
+// crossing. One goroutine at a time uses a Warner.
 type Warner struct {
 	Share int // percent of the size, 0 to 99; 0: none
 
@@ -17,8 +18,9 @@ type Warner struct {
 }
 
 // Crossed compares the use with the share, and returns the bytes of a new crossing, or 0. used and
-// size are the present bytes. peak is the highest use since any moment: a new highest use counts
-// even if the use has fallen since. Cost: a few ns, no Go allocation.
+// size are the present numbers of bytes. peak is the highest use since a moment of the caller's
+// choice. A new highest use counts even if the use has fallen since. Cost: a few ns, no Go
+// allocation.
 func (w *Warner) Crossed(used, peak, size uint64) (bytes uint64) {
 	most := used
 	if peak > w.peak {
@@ -33,7 +35,7 @@ func (w *Warner) Crossed(used, peak, size uint64) (bytes uint64) {
 	return most
 }
 
-// Crossing is the event that the use of an arena reached its share (WarnAt).
+// Crossing describes the moment when the use of an arena reached the share of [Stack.WarnAt].
 type Crossing struct {
 	Used, Size uint64   // bytes
 	Share      int      // percent of Size
@@ -69,9 +71,9 @@ func (w *warning) compare(used, peak, size uint64) (bytes uint64) {
 // its size in percent (see [Warner]). It is for the owner of a region, whose scopes are counted by
 // name: CountScopes was called.
 //
-// Of a Heap or Buddy of package arena only the blocks in use count. Their use changes at any time,
-// without the ledger, so WarnAt calls heap when one was made, on the goroutine that made it. From
-// then on the owner calls LookAside now and then.
+// Of a Heap or Buddy of package arena, only the blocks in use count. Their use changes at any time,
+// without the ledger. So when a Heap or Buddy is made, heap is called, on the goroutine that made
+// it. From then on the owner calls LookAside now and then.
 //
 // The ledger compares whenever it looks: before a scope opens or closes, before temporaries open,
 // when a constructor has failed, and when it is read. Between two looks the arena only grows, so no
@@ -80,8 +82,8 @@ func (w *warning) compare(used, peak, size uint64) (bytes uint64) {
 //
 // The goroutine that uses the arena calls tell, outside all changes of the arena: before a scope or
 // temporaries open, after a Close, a Do or a constructor that failed, and in TellWarning. So a
-// panic of tell passes through the call and leaves the arena consistent. A crossing that isn't
-// reported so far includes later ones.
+// panic of tell passes through the call and leaves the arena consistent. Crossings that follow
+// before tell is called aren't reported separately.
 func (st *Stack) WarnAt(share int, tell func(*Stack, Crossing), heap func(*Stack)) {
 	st.warn = &warning{Warner: Warner{Share: share}, tell: tell, heap: heap}
 }

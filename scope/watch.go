@@ -14,22 +14,22 @@ type watch struct {
 	made    []Made   // by offset; in checked builds
 }
 
-// Tenant is a container: it keeps words of its own among the bytes of an arena.
+// Tenant is a container or a cache, which keeps its own words among the bytes of an arena.
 type Tenant struct {
 	Offset, Size uint64 // from the arena's header; bytes
 	Name         string // of its type
 	Values       []TenantValues
 
 	// Still returns an error while the bytes may not be copied, or replaced by a snapshot, because
-	// the program keeps pointers to values. nil: they always may.
+	// the program keeps pointers to values. nil: there is no such time.
 	Still func(replace bool) error
 
 	// Check returns an error for bytes that the tenant's code can't have written. image is a copy
-	// of them, aligned to 8.
+	// of the bytes, aligned to 8.
 	Check func(image []byte) error
 }
 
-// TenantValues are values of one type, in a row, in a tenant's bytes.
+// TenantValues are consecutive values of one type in a tenant's bytes.
 type TenantValues struct {
 	What          string // "values", "keys"
 	Offset, Count uint64 // from the tenant's first byte
