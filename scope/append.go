@@ -14,7 +14,7 @@ import (
 //   - A list that is the newest allocation of s also stays, and grows by the bytes for xs.
 //   - Any other list is copied to a new place in s, even if it is in an enclosing scope or on the
 //     Go heap. The copy has capacity for twice the old length, or for the new length if that is
-//     larger. The list's old bytes are freed when their scope closes.
+//     larger. The old bytes of the list are freed when the scope that they are in closes.
 //
 // xs may be part of list. Append unwinds if s is full. It also unwinds if s is covered or closed,
 // even if list has capacity left. list is then unchanged. While a constructor runs (see

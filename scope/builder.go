@@ -12,9 +12,9 @@ import (
 // the values only from Done.
 //
 // Until Done the scope is covered, so two Builders at once need scopes of two arenas. A [List]
-// covers no scope, so several Lists may grow on one scratch arena. Their values are then copied to
-// their final place. In checked and asan builds the time of Build and Done grows with the free
-// bytes. One goroutine at a time uses a Builder; don't copy it.
+// covers no scope, so several Lists may grow on one scratch arena. List.Slice then copies the
+// values to another scope. In checked and asan builds the time of Build and Done grows with the
+// free bytes. One goroutine at a time uses a Builder; don't copy it.
 type Builder[T any] struct {
 	_     noCopy
 	scope Scope // its own, which covers the caller's

@@ -58,10 +58,11 @@
 // unwinds". Outside of Do and Load the panic goes on, with the same text. Any New may end a loader.
 // So a loader unlocks with defer, and passes each file or socket to Own at once.
 //
-// TryNew, TrySlice and TryAllocUnzeroed return nil instead. Use them while the game runs, and on
-// goroutines that a load starts, because their stacks have no Load. The scope remembers the error:
-// [Scope.Err] and Close return the error. Get of a pool returns nil when all chunks, its places for
-// values, are live. The scope doesn't remember a full pool, because a full pool is normal.
+// TryNew, TrySlice and TryAllocUnzeroed return nil instead. Use these functions while the game
+// runs, and on goroutines that a load starts, because the stack of such a goroutine has no Load.
+// The scope remembers the error: [Scope.Err] and Close return the error. Get of a pool returns nil
+// when all chunks, its places for values, are live. The scope doesn't remember a full pool, because
+// a full pool is normal.
 //
 // # Iterators, C and goroutines
 //
@@ -103,10 +104,10 @@
 // An [arena.Heap], Buddy or Shared on bytes of a scope must be empty when the scope closes. The
 // check runs after the finalizers, which may free blocks. If blocks are live, Close's error names
 // the scope and the arena, and says how many blocks are live. In a checked build the error also
-// lists the lines that allocated the live blocks, at most 16 of them, those with the most bytes
-// first. The scope's bytes are freed in any case. Rewind and Load of a region, NextFrame, Release
-// and the budget's Close make the same check. If a scope is unwound by an error or a panic, only
-// that error is reported, and no live blocks.
+// lists the lines that allocated the live blocks: the 16 lines with the most bytes. The scope's
+// bytes are freed in any case. Rewind and Load of a region, NextFrame, Release and the budget's
+// Close make the same check. If a scope is unwound by an error or a panic, only that error is
+// reported, and no live blocks.
 //
 // [arena.Heap.MayLive] allows live blocks. [arena.Ring.MustEmpty] and [arena.BlockPool.MustEmpty]
 // add a ring or a block pool to the check.

@@ -186,9 +186,9 @@ func (u *Usage) raise() {
 }
 
 // AppendUsage appends the lines of scopes and of labels, in the order in which their names first
-// appeared, and returns both lists. It appends no scopes if scopes aren't counted. Live labels
-// without a line of their own come last. Memory that a failed constructor freed counts for the
-// peak. UsageLines returns the capacity that the lists need.
+// appeared, and returns both lists. It appends no scopes if scopes aren't counted. Live labels that
+// the table has no line for come last. Memory that a failed constructor freed counts for the peak.
+// UsageLines returns the capacity that the lists need.
 func (st *Stack) AppendUsage(scopes, labels []Usage) (allScopes, allLabels []Usage) {
 	st.look()
 	scopes = append(scopes, st.scopes.lines...)

@@ -286,8 +286,8 @@ func (p ObjectPool[T]) Put(x *T) error {
 //
 // A new pool begins with the same handles as the pool before it, so that the same input gives the
 // same bytes everywhere. So a handle that is kept longer than its level may find a value of the
-// next level. Keep handles in objects of the level. Data that lives longer can hold a [Ref] to such
-// an object.
+// next level. Keep handles in objects of the level. Data that lives longer can hold a [Ref] to an
+// object of the level that holds the handle.
 type HandlePool[T any] struct{ pool[T] }
 
 // HandlePool makes a pool of n chunks in s and returns it. For each chunk it takes 4 bytes more

@@ -123,9 +123,9 @@ func (st *Stack) OwnedLives(place uint64) bool { return st.owned.at(place) != ni
 // PoolObject returns the finalizer of a pool's objects, "finalizer of T", or "" if they have none.
 func (*Stack) PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%classesMax] }
 
-// Left returns the errors that a function leaves in the open scopes: a misuse if it left scopes
-// open from a depth up, and the unreported refusal of the lowest scope that has one. Left marks the
-// refusal as reported.
+// Left returns the errors that a function leaves in the open scopes. The first is a misuse, if the
+// function left scopes open from a depth up. The second is the refusal that wasn't reported yet, of
+// the lowest scope that has one. Left marks the refusal as reported.
 func (st *Stack) Left(depth int) error {
 	return joined(st.leftOpen(depth), st.takeSince(opened{}))
 }
@@ -319,8 +319,8 @@ func (st *Stack) NextPlain(next *Stack) (s Scope, used uint64, ok bool) {
 	return Scope{h, gen}, used, true
 }
 
-// CloseTemp closes all temporaries. It returns their errors, and the unreturned errors of
-// constructors in the topmost scope that panicked.
+// CloseTemp closes all temporaries. It returns the errors of the temporaries. It also returns the
+// errors of constructors in the topmost scope that panicked, if no call has returned these errors.
 func (st *Stack) CloseTemp() error {
 	err := st.closeFrom(&st.row.Temp, 1)
 	n := &st.notes[st.h.Depth]

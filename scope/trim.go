@@ -48,10 +48,10 @@ func (st *Stack) TrimUnused() (bytes uint64, err error) {
 	return st.Pages.Discard(p, size)
 }
 
-// TrimHeaps trims each heap of package arena in an open scope, under the lock of its Shared if it
-// has one. It leaves out a heap whose bytes may have a new owner before the scope closes: one in a
-// block or a chunk of another arena, and one that C made. The Stack's owner calls it while no other
-// goroutine uses the heaps, except through their Shared.
+// TrimHeaps trims each heap of package arena in an open scope. If the heap has a Shared, TrimHeaps
+// takes the lock of the Shared. It leaves out heaps whose bytes may have a new owner before the
+// scope closes: heaps in a block or a chunk of another arena, and heaps that C made. The Stack's
+// owner calls TrimHeaps while other goroutines use the heaps only through a Shared.
 func (st *Stack) TrimHeaps() (bytes uint64, err error) {
 	if st.h.Odd&oddRooms == 0 || arena_c.Checked { // the fills of free bytes stay
 		return 0, nil

@@ -77,13 +77,14 @@ func (w *warning) compare(used, peak, size uint64) (bytes uint64) {
 //
 // The ledger compares whenever it looks: before a scope opens or closes, before temporaries open,
 // when a constructor has failed, and when it is read. Between two looks the arena only grows, so no
-// crossing is missed, with one exception: a scope that C opens and closes between two looks counts
-// only if it set a new peak since the arena was emptied, and the arena has had no heap.
+// crossing is missed, with one exception. If C opens and closes a scope between two looks, the
+// scope counts only if its use was a new peak since the arena was emptied, and the arena has had no
+// heap.
 //
-// The goroutine that uses the arena calls tell, outside all changes of the arena: before a scope or
-// temporaries open, after a Close, a Do or a constructor that failed, and in TellWarning. So a
-// panic of tell passes through the call and leaves the arena consistent. Crossings that follow
-// before tell is called aren't reported separately.
+// The goroutine that uses the arena calls tell, never in the middle of a change of the arena. It
+// calls tell before a scope or temporaries open, after a Close, after a Do, after a constructor
+// that failed, and in TellWarning. So a panic of tell passes through the call and leaves the arena
+// consistent. Crossings that follow before tell is called aren't reported separately.
 func (st *Stack) WarnAt(share int, tell func(*Stack, Crossing), heap func(*Stack)) {
 	st.warn = &warning{Warner: Warner{Share: share}, tell: tell, heap: heap}
 }

@@ -19,9 +19,9 @@ import (
 // because players may choose keys. So the map's bytes differ between runs, except in a state of
 // package save: see [Map.Seed].
 //
-// The map takes 24 bytes, 8 * n bytes for the order, the bytes of n keys, rounded up to a multiple
-// of 8, and the bytes of n values. An index takes 8 bytes for each of its cells. Their number is
-// the least power of two that is n * 4/3 or more.
+// The map takes 24 bytes, 8 * n bytes for the order, and the bytes of n keys and of n values. The
+// bytes of the keys are rounded up to a multiple of 8. An index takes 8 bytes for each of its
+// cells. Their number is the least power of two that is n * 4/3 or more.
 type Map[K comparable, V any] struct {
 	table[V]
 	keys  []K // of all n entries

@@ -19,8 +19,8 @@ var ErrLongKey = errors.New("container: the key is too long")
 // copies each key, so the caller's string may be in any memory. A value doesn't move. For the order
 // of the keys and the seed of the hashes see [Map].
 //
-// The map takes 24 bytes, 8 * n bytes for the order, the bytes of n values, rounded up to a
-// multiple of 8, n * (k + 8) bytes for the keys, and an index as in a Map.
+// The map takes 24 bytes, 8 * n bytes for the order, n * (k + 8) bytes for the keys, and the bytes
+// of n values, rounded up to a multiple of 8. It also has an index, as a Map has.
 type StringMap[V any] struct {
 	table[V]
 	allNames
