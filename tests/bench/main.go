@@ -1,9 +1,9 @@
 // Command bench measures the cost of this library, with and without a cgo call for each operation.
-// For comparison it does the same work on the Go heap, with sync.Pool, with other libraries, and in
-// C and hand-written Go without checks (packages cfloor and bump). All contestants take turns in
-// one run in changing order, so that disturbances of the machine affect them alike. `make bench`
-// builds and runs it. It is a module of its own, so that the other libraries don't enter the
-// library's go.mod.
+// For comparison it does the same work on the Go heap, with sync.Pool, with other libraries, and
+// without checks in C and in hand-written Go (packages cfloor and bump). All contestants take turns
+// in one run, in changing order, so that disturbances of the machine affect all of them alike.
+// `make bench` builds and runs the command. The command is a module of its own, so that the other
+// libraries don't enter this library's go.mod.
 //
 //	bench [-works A,C] [-rounds 25] [-time 10ms] [-serve 1m] [-out build] [-readme README.md]
 //	bench -works K -short
@@ -11,10 +11,10 @@
 //	bench -base [-works A,C]
 //	bench -twin FOLDER
 //
-// Each work is a file, such as work_a.go, with all contestants. targets.go has the targets; a row
+// Each work is a file, such as work_a.go, with all contestants. targets.go has the targets. A row
 // above its target is marked. -gate doesn't judge times. It compares instructions with
-// testdata/base.json, and other constant numbers with the targets. Its last line is the number of
-// rows that are held. -base records the instructions.
+// testdata/base.json, and other numbers that don't depend on the machine with the targets. The last
+// line of its output has the number of rows that passed. -base records the instructions.
 package main
 
 import (

@@ -3,8 +3,8 @@
 //
 //	caches [-short] [-sizes 64,256] [-who upfront,otter]
 //
-// Each figure is from a process of its own: this program again, with one cache and one work. The
-// output has a line of JSON for each figure.
+// For each figure, the program starts itself with one cache and one work. The output has a line of
+// JSON for each figure.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command malloc is the work, unchanged, with C's malloc in the plan. HOW may also be 1s, the trim
-// of the plan.
+// Command malloc runs the work unchanged, with C's malloc in a plan. HOW may also be 1s: then
+// memory that stayed free for a second is returned to the system.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command module is the work with all memory of SQLite in a region of a budget.
+// Command module runs the work with all memory of SQLite in a region of a budget.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command plain is the work on the malloc of the process: glibc's, or a preloaded one.
+// Command plain runs the work with the malloc of the process: glibc's malloc, or a preloaded
+// malloc.
 package main
 
 import "github.com/upfront-mem/upfront/tests/bench/resident/work"

@@ -1,5 +1,5 @@
 // Package process runs a library in C on goroutines, and prints the figures of its process. With
-// the build tag c_heap, C's malloc is in a plan; nothing else of the program differs.
+// the build tag c_heap, C's malloc is in a plan. Nothing else of the program changes.
 package process
 
 import (

@@ -1,7 +1,8 @@
 //go:build vips
 
-// Command vips makes thumbnails of photos with libvips, below govips. Each goroutine keeps its
-// images until all have theirs. It needs Debian's package libvips-dev, hence the build tag vips.
+// Command vips makes thumbnails of photos with govips, which calls libvips. Each goroutine keeps
+// its images until all goroutines have made their images. It needs Debian's package libvips-dev,
+// hence the build tag vips.
 package main
 
 import (

@@ -1,6 +1,7 @@
-// Package work is a program whose resident memory climbs while its Go heap is small. 16 goroutines
-// each open an SQLite file below cgo, run three grouping queries and close it, six times. The
-// programs next to this package run it with different mallocs; see the page.
+// Package work is a program whose resident memory climbs while its Go heap is small. Each of 16
+// goroutines opens an SQLite file by cgo, runs three grouping queries and closes the file, six
+// times. The commands next to this package run the work with different mallocs: see README.md in
+// the folder above.
 package work
 
 import (

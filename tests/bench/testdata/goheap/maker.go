@@ -1,5 +1,5 @@
-// Package goheap has the part of upfront's API that frogpond uses, on the plain Go heap. Its memory
-// is from new and make; a scope is only an identity.
+// Package goheap has the part of upfront's API that frogpond uses, on the Go heap. The memory is
+// from new and make. A scope has no memory of its own.
 package goheap
 
 import (
