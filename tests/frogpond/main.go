@@ -1,16 +1,16 @@
 // Command frogpond is a game server without graphics: players walk the levels of Doom-format WAD
-// files, and frogs appear around them. The play uses one fixed budget. Frogpond plays by itself,
-// with seeded players; as `frogpond serve` it serves players over UDP. `frogpond help` lists all
-// commands.
+// files, and frogs appear around them. The game plays in one fixed budget. Frogpond plays by
+// itself, with seeded players, or serves players over UDP as `frogpond serve`. `frogpond help`
+// lists all commands.
 //
-// This file shows the life of the memory. The files next to it hold the flags, the other commands
-// and the output; internal/game plays, and internal/doom reads maps. Command tests/copy makes a
-// module of your own from the whole program.
+// This file shows the life of the memory. The files next to it have the flags, the other commands
+// and the output. Package internal/game plays, and package internal/doom reads maps. Command
+// tests/copy makes a module of your own from the whole program.
 //
-// Package budget/save copies the state and restores it. -rollback 8 plays with late inputs,
-// -synctest plays each tick twice, and -plant shows how such a test names a mistake. -save and
-// -load are save games, -demo and -playdemo record and replay inputs. rollback.go shows how a game
-// predicts, and internal/game/room.go how the state is laid out.
+// Package budget/save copies the state and restores it. -rollback 8 plays with late inputs.
+// -synctest plays each tick twice and compares the states, and -plant shows how this test names a
+// mistake. -save and -load write and read save games. -demo and -playdemo record and replay inputs.
+// rollback.go shows how a game predicts, and internal/game/room.go how the state is laid out.
 package main
 
 import (

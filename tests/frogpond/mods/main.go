@@ -2,11 +2,12 @@
 //
 //	mods -mods testdata/shy.wasm
 //
-// The module has a memory of fixed size in the plan and a time limit for each tick. A module that
-// misbehaves is thrown out: its frogs go on by the game's own rules, and its memory is freed.
+// The module has a memory of fixed size in the plan and a time limit for each tick. The game
+// removes a module that misbehaves. The frogs then follow the game's own rules, and the module's
+// memory is free again.
 //
 // A mod's memory isn't part of a room's state, so -rollback is refused. testdata/frog.h declares
-// the data that a mod reads and its choices.
+// the data that a mod reads, and the choices that it makes.
 package main
 
 import (

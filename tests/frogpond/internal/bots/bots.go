@@ -1,11 +1,11 @@
-// Package bots plays on a server with many players at once, over a network as bad as the options
-// say, or attacks the server:
+// Package bots plays on a server with many players at once, over a network that is as bad as the
+// options say. It can also attack the server:
 //
 //	o := bots.Options{Address: "127.0.0.1:35035", Count: 16, For: time.Minute, Room: -1, Rate: 1}
 //	result, err := bots.Run(ctx, o)
 //
-// Each bot is a goroutine with a socket of its own. walker.go decides its inputs, network.go delays
-// and loses its packets, and hostile.go has the attacks.
+// Each bot is a goroutine with a socket of its own. walker.go decides a bot's inputs, network.go
+// delays and loses a bot's packets, and hostile.go has the attacks.
 package bots
 
 import (

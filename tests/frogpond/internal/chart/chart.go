@@ -1,5 +1,5 @@
-// Package chart makes drawings of maps: the lines of a map, each with its kind. It loads maps into
-// a budget of its own, so a client can use it, and a server during play:
+// Package chart makes drawings of maps: the lines of a map, each with its kind. The package loads
+// maps into a budget of its own, so both a client and a server during play can use it:
 //
 //	charts, err := chart.Open(ctx, []string{doom.Builtin}, seed)
 //	c, err := charts.Load(ctx, "MAP01")

@@ -3,12 +3,12 @@
 // Go allocation except for an error. Opening a file allocates.
 //
 // Numbers are little-endian, sums are CRC32C (Castagnoli), unnamed bytes are zero, and names and
-// maps are padded with zeros. Readers check every value, and an error names the byte. A large file
-// can't exhaust memory. A save has at most [SaveMost] bytes and a record [RecordMost], for readers
-// and writers; scores are read 64 KiB at a time.
+// maps are padded with zeros. Readers check every value, and an error names the wrong byte. A large
+// file can't exhaust memory: readers and writers accept saves of at most [SaveMost] bytes and
+// records of at most [RecordMost] bytes, and scores are read 64 KiB at a time.
 //
-// A save, room-07.a or room-07.b ([Saves]), is a header of 512 bytes and a file of package
-// budget/save:
+// A save is a file room-07.a or room-07.b ([Saves]). It is a header of 512 bytes, then a file of
+// package budget/save:
 //
 //	  0  "frogsave"
 //	  8  version 2          u32
@@ -23,12 +23,13 @@
 //	320  sum of the map     u64
 //	508  sum of bytes 0 to 507
 //
-// The two files of a room are written in turn. Each is written as room-07.a.new, synced, and
-// renamed. So after a crash at any time each file is whole or absent, and the other file is as
-// before. A file with a header of zeros isn't a save: an earlier version wrote the header last.
+// The two files of a room are written in turn. A file is written as room-07.a.new, synced, and
+// renamed. So after a crash at any time, each of the two is whole or absent, and the other file is
+// as before. A file with a header of zeros isn't a save: an earlier version of this package wrote
+// the header last.
 //
-// A record has the inputs of an epoch, such as room-07-0003.inputs ([Record] writes, [Replay]
-// reads). It is a header of 72 bytes, the state before the first tick, and the ticks:
+// A record has the inputs of an epoch. [Record] writes it, for example as room-07-0003.inputs, and
+// [Replay] reads it. It is a header of 72 bytes, the state before the first tick, and the ticks:
 //
 //	 0  "froginpt"
 //	 8  version 2           u32
@@ -43,9 +44,9 @@
 //	68  sum of bytes 0 to 67
 //	72  the state, a file of package budget/save
 //
-// A tick is 12 bytes for each player, a game.Input in memory order, and a u32, the sum of these
-// bytes and of the tick's number as u32. Bytes after the last whole tick are torn: a crash cut them
-// off. A damaged tick before a whole one is an error.
+// A tick has 12 bytes for each player, which are a game.Input in memory order. A u32 follows: the
+// sum of these bytes and of the tick's number as u32. Bytes after the last whole tick are torn: a
+// crash cut off the rest of their tick. A damaged tick before a whole tick is an error.
 //
 // A demo has the inputs of a game without a network, from the first tick on ([WriteDemo],
 // [ReadDemo]). It is a header of 64 bytes, and 12 bytes for each player in each tick:
@@ -59,8 +60,8 @@
 //	40  ticks               u64
 //	60  sum of bytes 0 to 59
 //
-// The sum of a map is doom.Level.Sum. With it, readers refuse a save or record of another map of
-// the same name.
+// The sum of a map is doom.Level.Sum. By this sum, readers refuse a save or record of another map
+// with the same name.
 //
 // Scores are appended to one file ([Scores]), 64 bytes each. A player may have several scores in an
 // epoch, each with the results so far.

@@ -6,8 +6,8 @@
 //
 // A [Level] has vertexes, sectors, lines, things, starts and a blockmap, which refer to each other
 // by offsets. Every value of a file is checked before use. For the first bad value, the error is a
-// [BadWAD] that names its byte.
+// [BadWAD] that names the value's byte.
 //
-// The package also has fixed-point places, random numbers and a hash, which are the same on every
-// machine, and levels without a file ([BuiltinWAD]). Package doomtest makes files for tests.
+// The package also has fixed-point places, random numbers and a hash. These are the same on every
+// machine. [BuiltinWAD] has levels without a file. Package doomtest makes files for tests.
 package doom

@@ -6,15 +6,16 @@
 //	g, err := s.Begin(level, seed)
 //	err = g.Step() // a tick, as often as you like
 //
-// In a tick the crew decides in parallel; then the commands are applied in order.
+// In a tick the workers of a crew decide in parallel for the players and frogs. Then the game
+// applies the decisions, the commands, in order.
 //
-// Read room.go, the state, and this file, a tick, first. server.go, systems.go and level.go load,
-// and crew.go has the workers. players.go, frogs.go and bots.go are the rules. trace.go and grid.go
-// find obstacles and bodies, way.go and chart.go find ways, and seen.go makes a network player's
-// view. The package writes no output except the log.
+// Begin with room.go, which has the state, and this file, which has a tick. server.go, systems.go
+// and level.go load, and crew.go has the workers. players.go, frogs.go and bots.go have the rules.
+// trace.go and grid.go find obstacles and bodies, way.go and chart.go find ways, and seen.go makes
+// a network player's view. The package writes no output except the log.
 //
-// Many games can tick at the same time if each game has a slot of the region level and each
-// goroutine has a crew: [Open], [Alone], [Server.LoadInto], [Server.BeginEmpty], [Game.StepBy].
+// Many games can tick at the same time, if each game has a slot of the region level, and each
+// goroutine has a crew: see [Open], [Alone], [Server.LoadInto], [Server.BeginEmpty], [Game.StepBy].
 package game
 
 import (

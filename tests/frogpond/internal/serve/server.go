@@ -3,16 +3,18 @@
 //
 //	result, err := serve.Run(ctx, &options)
 //
-// The life of a server is in server.go: it boots, serves, drains and ends. Its goroutines are:
+// server.go has the life of a server: it boots, serves, drains and ends. A server's goroutines are:
 //
 //   - the receiver (receiver.go), which handles datagrams and gives places (session.go);
-//   - the workers (worker.go), which play the ticks of rooms: room.go is a tick, inputs.go the
-//     players' inputs, tell.go the packets to players;
+//   - the workers (worker.go), which play the ticks of rooms: room.go has a tick, inputs.go the
+//     players' inputs, and tell.go the packets to players;
 //   - the loader (loader.go), which loads the next maps and releases the slots of old ones;
 //   - the keeper (keeper.go), which writes files;
-//   - with the options, a sampler of the timeline (record.go), and pages (web.go, scene.go).
+//   - if the options ask for them, a sampler of the timeline (record.go), and pages (web.go,
+//     scene.go).
 //
-// They share atomic words and queues, so none waits for another. Ticks make no Go allocation.
+// The goroutines share atomic words and queues, so none waits for another. Ticks make no Go
+// allocation.
 package serve
 
 import (

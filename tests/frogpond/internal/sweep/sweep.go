@@ -3,11 +3,11 @@
 //	m, err := sweep.Parse(lump)
 //	result, err := sweep.Lines(m, load)
 //
-// It fires every line from a fresh load, watches the sectors tick by tick, and compares them with
-// the effect of the line's type. The game's own table shares neither code nor format with the table
-// in table.go, so that a mistake in either shows. table.go has the format of the game's mappers: by
-// effect, with a column for each way to trigger it. An effect is a function of the map and of the
-// current heights.
+// It fires every line from a fresh load, watches the sectors tick by tick, and compares their
+// heights with the effect of the line's type. The table is in table.go. It shares no code and no
+// format with the game's own table, so a mistake in either table shows. The table in table.go is
+// ordered as mappers of the game order it: by effect, with a column for each way to trigger the
+// effect. An effect is a function of the map and of the current heights.
 package sweep
 
 import (

@@ -1,4 +1,4 @@
-// Package udp receives and sends many datagrams of a socket with one system call: recvmmsg and
+// Package udp receives or sends many datagrams of a socket with one system call: recvmmsg or
 // sendmmsg on Linux. Buffers, addresses and headers are in a budget. Receive and Send make no Go
 // allocation.
 //

@@ -1,5 +1,5 @@
 // Package watch shows a room in a terminal: the lines of its map, its players and frogs. Run
-// watches a server's room; Picture draws one moment.
+// watches a server's room. Picture draws one moment.
 package watch
 
 import (

@@ -3,9 +3,9 @@
 //
 //	mux.Handle("/rooms/", web.New(source)) // also /room/ and /map/
 //
-// hub.go copies scenes while a room has viewers, and encodes each scene once for all of them.
-// page.go answers requests, picture.go draws the still picture of a room, and charts.go has the
-// maps. Ticks never wait for this package.
+// hub.go copies a room's scenes while the room has viewers, and encodes each scene once for all
+// viewers. page.go answers requests, picture.go draws the still picture of a room, and charts.go
+// has the maps. Ticks never wait for this package.
 package web
 
 import (

@@ -4,14 +4,15 @@
 //	packet := wire.AppendHello(buffer[:0], nonce)
 //	nonce, reason := wire.ParseHello(packet) // 0: it is well-formed
 //
-// Each kind of packet has a function that appends it and one that parses it, in a file of its name.
-// A parser checks every byte, as the page describes it, and never panics. The package uses no
-// socket, clock or budget. Its functions don't allocate, and its types are plain data, for use in a
-// budget.
+// For each kind of packet, a file of its name has a function that appends the packet, and a
+// function that parses it. A parser checks every byte by the rules of PROTOCOL.md, and never
+// panics. The package uses no socket, clock or budget. Its functions don't allocate. Its types are
+// plain data, so they may be in a budget.
 //
-// Packets of a session share header.go, mac.go (their sender) and window.go (their order);
-// cookies.go is the handshake's. view.go is a player's view, operation.go a difference between two
-// views, choose.go the order of differences if not all fit, hash.go the check of a view.
+// Packets of a session use header.go, mac.go, which proves their sender, and window.go, which
+// refuses repeated packets. The handshake uses cookies.go. view.go has a player's view,
+// operation.go a difference between two views, and hash.go the check of a view. If a State has no
+// room for all differences, choose.go chooses among them.
 package wire
 
 // Kind is the kind of a packet: its first byte.

@@ -1,5 +1,6 @@
-// Package clienttest is a server for tests of clients. It has the whole protocol, but no socket,
-// clock or game; addresses are strings. In its world, players walk and frogs hop on a square.
+// Package clienttest is a server for tests of clients. The server has the whole protocol, but no
+// socket, clock or game. Addresses are strings. In the server's world, players walk and frogs hop
+// on a square.
 package clienttest
 
 import (

@@ -1,5 +1,5 @@
-// Package doomtest makes WAD files for tests: good files, and [Hostile] files with the error of
-// each.
+// Package doomtest makes WAD files for tests: good files, and [Hostile] files, each with the error
+// that it causes.
 package doomtest
 
 import (
