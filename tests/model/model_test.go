@@ -1,16 +1,17 @@
-// Package model plays random programs on a budget, and after every step checks the rules of any:
+// Package model plays random programs on a budget. After every step it checks these rules:
 //
 //   - A live object is inside its arena, is aligned, was zeroed, overlaps no other, and keeps its
 //     bytes.
-//   - The topmost scope allocates while there is room, and is full otherwise. Any other scope
-//     refuses, as a misuse.
+//   - The topmost scope allocates while there is room, and returns a full error otherwise. Any
+//     other scope refuses with a misuse.
 //   - A refusal is reported once, by the scope that refused, or to the caller that closes it.
-//   - A finalizer runs once, when its scope ends, newest first, after those of all scopes above.
-//   - The caller that ends scopes gets each failure of their finalizers once. Failures without a
-//     waiting caller go to the report.
-//   - After a scope as many bytes are used as before it. The peak only rises.
-//   - A region is loaded after a Load that succeeded, until it is rewound. Only a holder of the
-//     load's scope may change it meanwhile.
+//   - A finalizer runs once, when its scope ends. The finalizers of a scope run newest first, after
+//     the finalizers of all scopes above.
+//   - The caller that ends scopes gets each failure of the scopes' finalizers once. If no caller
+//     waits, a failure goes to the report.
+//   - After a scope closes, as many bytes are used as before it opened. The peak never falls.
+//   - A region is loaded after a Load that succeeded, until it is rewound. Until then, only a
+//     holder of the load's scope may change the region.
 //   - The walk names every byte, and offsets and peaks are the same in each build.
 package model_test
 

@@ -1,5 +1,5 @@
-// Package clib is a C library that calls back into Go, also by finalizers that it adds to scopes.
-// It isn't a part of the tests because test files may not import "C".
+// Package clib is a C library that calls back into Go. It also adds finalizers to scopes, which
+// call back into Go. It isn't a part of the tests because test files may not import "C".
 package clib
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_

@@ -1,47 +1,48 @@
-// Package schedules runs every schedule of three goroutines and a few operations on the regions of
-// a budget, and compares it with a model without locks. The operations are load, rewind, pin,
-// acquire, release and close, also inside of a load.
+// Package schedules runs every schedule of three goroutines with a few operations on the regions of
+// a budget, and compares each schedule with a model without locks. The operations are load, rewind,
+// pin, acquire, release and close. An operation may also be inside of a load.
 //
 // A schedule is a list of steps. A step lets one goroutine run until it is held again: before an
 // operation, in the function of its load, in a finalizer, while it has a region pinned, or while it
 // waits for pins or for a load inside of its own. After a step all goroutines are held
-// (testing/synctest reports it, and its clock stands for waiting). Then the visible state must be
-// the model's: the place and the result of each goroutine; whether the contents of each load are
-// there, with their bytes, or gone, finalized once; the number of free slots; the errors in
-// OnError. Every schedule checks these rules:
+// (testing/synctest reports it, and its clock stands for waiting). Then the visible state must
+// equal the model's: the place and the result of each goroutine; whether the contents of each load
+// exist, with their bytes, or were finalized once; the number of free slots; the errors in OnError.
+// Every schedule checks these rules:
 //
-//   - One owner at a time: an operation on a part that another touches returns ErrLoading, and
-//     changes nothing.
+//   - One owner at a time: an operation on a part that another operation touches returns
+//     ErrLoading, and changes nothing.
 //   - A pinned part, and the parts below it, aren't rewound. A part isn't pinned while it is loaded
 //     or rewound.
 //   - Rewound contents are finalized once, top first, before the next load. Loaded.Get no longer
 //     returns them.
 //   - A slot has one owner. Its former owners and their readers can't reach it.
-//   - A load ends after the load inside of it. Only one load at a time is inside, with the scope of
-//     a running load.
+//   - A load ends after the load inside of it. A load inside of another uses that load's scope, and
+//     there is only one at a time.
 //   - A refusal, and a wait that ends early, changes nothing. After Close every operation returns
 //     ErrClosed.
 //
-// Idle goroutines are equal, so the first of them stands for all. A budget doesn't know goroutines:
-// an operation inside of a goroutine's own load or pin equals the schedule in which another
-// goroutine does it, and the first waits. A closed budget gets each operation once, not in every
-// order.
+// The number of schedules is reduced in three ways. Idle goroutines are equal, so only the first of
+// them takes a step. A budget doesn't know goroutines, so an operation inside of a goroutine's own
+// load or pin equals the schedule in which another goroutine does the operation and the first
+// goroutine waits. A closed budget gets each operation once, and not in every order.
 //
-// Steps aren't cut finer, because no goroutine could see a difference. Between two places where it
-// is held, an operation takes the regions, all under one lock; shuts out each region's readers;
-// changes words that Get compares; and releases the regions, under the lock. An operation between
-// these has the result that it has before the step or after it. This depends on the order of two
-// words on each side, where Pin runs against a load without a lock: TestPinIsInsideBeforeItLooks
-// and TestLoadShutsBeforeItLooks of package budget test it. No schedule shows the other order, and
-// many goroutines hardly do.
+// Steps needn't be smaller, because no goroutine could see a difference. Between two places where
+// an operation is held, it takes the regions, all under one lock. It shuts out each region's
+// readers. It changes words that Get compares. Then it releases the regions, under the lock. If
+// another operation runs between these actions, its result is the same as before the step or after
+// the step. For Pin, which runs without a lock against a load, this depends on the order in which
+// each of the two writes and reads two words. TestPinIsInsideBeforeItLooks and
+// TestLoadShutsBeforeItLooks of package budget test this order. No schedule shows the wrong order,
+// and a test with many goroutines hardly ever does.
 //
-// A difference is reported by its shortest schedule, which can be played again:
+// For a difference, the test reports the shortest schedule, which you can play again:
 //
 //	cd tests/model/schedules
 //	UPFRONT_SCHEDULE='empty: g1 load level, g2 pin level' go test -v -run Replay
 //
-// The random programs of package model test the other ends of a load's function or a finalizer, and
-// the contents of arenas.
+// The random programs of package model test the other ways in which a load's function or a
+// finalizer can end, and the contents of arenas.
 package schedules_test
 
 import (
