@@ -1,5 +1,5 @@
-// Command others runs programs of other people in a budget, and the same programs on the Go heap,
-// and prints one table. make others runs it.
+// Command others runs programs that use other people's libraries, in a budget and on the Go heap,
+// and prints one table. make others runs the command.
 package main
 
 import (

@@ -5,8 +5,9 @@
 // guest that has grown is replaced after its request: a load of the slot closes the guest, returns
 // its pages to the system, and makes a new guest.
 //
-// The same server also runs with wazero's own memories, which are on the Go heap. One has no limit,
-// and keeps its guests. The careful one has the same limit, and replaces guests that have grown.
+// The same server also runs with wazero's own memories, which are on the Go heap. One variant has
+// no limit, and keeps its guests. The careful variant has the same limit as the slot, and replaces
+// guests that have grown.
 package guests
 
 import (

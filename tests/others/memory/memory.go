@@ -1,26 +1,29 @@
 // Package memory has the public functions of modernc.org/memory, and takes all memory from one
-// arena.Heap. So a program bounds the memory of all C code that modernc translated to Go: SQLite,
-// modernc.org/libc, and other libraries. A line of the program's go.mod puts the package in place:
+// arena.Heap. So a program can bound the memory of all C code that modernc translated to Go:
+// SQLite, modernc.org/libc, and other libraries. A line of the program's go.mod replaces modernc's
+// package by this package:
 //
 //	replace modernc.org/memory => ./memory
 //
-// The program chooses the heap, first of all in main:
+// The program chooses the heap at the start of main:
 //
 //	memory.Use(heap, block) // heap is an arena.Heap on the block
 //
 // libc allocates before main. Until Use, memory comes from a block of 256 KiB of the package's own,
-// and stays there. An address is found in one of both blocks.
+// and this memory stays there. The package finds an address in one of the two blocks.
 //
 // A full heap is an error, which libc passes on as ENOMEM, and SQLite as "out of memory (7)". But
-// libc panics if a frame of C's stack doesn't fit. The frames are in the heap: a TLS has a block
-// for each depth of calls, and exchanges it for a larger one when a call needs more.
+// libc panics if a frame of C's stack doesn't fit. The frames are in the heap: a TLS, libc's state
+// of a thread, has a block for each depth of calls. If a call needs more, the TLS exchanges the
+// block for a larger one.
 //
-// So don't roll the heap back, though all of SQLite's memory is in it. A frame that was exchanged
-// after the snapshot is free in the restored heap, and its TLS, a Go value, still uses it. A
-// program that rolls SQLite back keeps both apart: see package sqlite of tests/others.
+// So don't roll the heap back, though all of SQLite's memory is in it. A frame that the TLS got
+// after the snapshot is free in the restored heap, but the TLS, a Go value, still uses the frame. A
+// program that rolls SQLite back keeps SQLite's memory and libc's memory apart: see package sqlite
+// of tests/others.
 //
-// libc calls the package with a lock held, so the package has none: all Allocators together are
-// safe for one goroutine at a time.
+// libc holds a lock when it calls the package, so the package has no lock of its own. Only one
+// goroutine at a time may use the Allocators, all together.
 package memory
 
 import (

@@ -1,5 +1,5 @@
-// Package row holds the rows of the table that make others prints. Each program runs in a process
-// of its own, because a row counts the memory and the collections of a whole process.
+// Package row has the rows of the table that make others prints. A row counts the memory and the
+// collections of a whole process, so each program runs in a process of its own.
 package row
 
 import (

@@ -1,71 +1,75 @@
 // Package sqlite rolls back a whole SQLite database in memory. The database is modernc.org/sqlite,
-// which is SQLite translated to Go, with its database/sql driver. Both are unchanged.
+// which is SQLite translated to Go, with modernc's database/sql driver. SQLite and the driver are
+// unchanged.
 //
 //	d, err := sqlite.Open(ctx, 16*budget.MiB, 6*budget.MiB) // a *sql.DB with a heap of 16 MiB
 //	err = d.Take(ctx, tick)    // tables, indices, schema, settings, temporary tables
 //	err = d.Restore(ctx, tick) // in place: the connection stays
 //
-// SQLite's own hook, sqlite3_config(SQLITE_CONFIG_MALLOC), has it take its memory from an
+// By SQLite's own hook, sqlite3_config(SQLITE_CONFIG_MALLOC), SQLite takes its memory from an
 // arena.Heap in a state region (hook.go). A ring holds the last eight snapshots. Take and Restore
-// run no SQL, name no table, and cost the same after a small and a large change.
+// run no SQL and name no table. They cost as much after a large change as after a small change.
 //
-// As published, a program serializes the database and reads it back. Each snapshot is then a copy
-// on the Go heap without temporary tables, and all pages are parsed again after each restore.
+// With modernc's SQLite as published, a program takes a snapshot by serializing the database, and
+// restores it by reading it back. Each snapshot is then a copy on the Go heap, and lacks the
+// temporary tables. All pages are parsed again after each restore.
 //
 // Use the package for tests that begin thousands of times with the same database, for simulations
-// that go back, and for games whose rules are in tables. It can't roll back a file on disk.
+// that go back, and for games with their rules in tables. The package can't roll back a file on
+// disk.
 //
 // # Why the heap is enough
 //
-// Between two statements, one address outside the heap leads into it: the connection's handle, and
-// the handle never changes. All other addresses into the heap are in the heap. If the bytes of an
-// earlier moment are put back at the same place, the connection is as it was. These parts of SQLite
-// are outside:
+// Between two statements, only one address outside the heap leads into the heap: the connection's
+// handle, which never changes. All other addresses into the heap are in the heap. So after Restore
+// puts the bytes of an earlier moment back in place, the connection is as it was. These parts of
+// SQLite are outside of the heap:
 //
 //   - Frames of C's stack, errno, and the texts and values that the driver passes to a statement.
-//     They are in libc's memory, from modernc.org/memory. No call is active during Take and
-//     Restore, so no frame is in use. The driver frees texts and values when a statement ends.
-//   - Locks. The lock of a connection is in the heap, and is open in each snapshot. The static
+//     They are in libc's memory, which is from modernc.org/memory. No call is active during Take
+//     and Restore, so no frame is in use. The driver frees texts and values when a statement ends.
+//   - Locks. The lock of a connection is in the heap, and is unlocked in each snapshot. The static
 //     locks are Go globals that SQLite never destroys.
 //   - The global list of pages that may be evicted, and its counts. A database in memory never
-//     enters it: only caches of files do, and that of sqlite3_deserialize. So temp_store is memory
-//     here, and no file may be attached. With temp_store=file, a Restore would leave pages of a
-//     temporary table in the list, and its file open.
+//     enters this list. Only the caches of files enter it, and the cache of sqlite3_deserialize. So
+//     here temp_store is memory, and no file may be attached. With temp_store=file, a Restore would
+//     leave pages of a temporary table in the list, and the table's file open.
 //   - The state of random numbers: after a Restore, randomblob returns other bytes.
 //   - The counters of sqlite3_status, which may drift.
 //   - The driver's functions and collations. A connection takes them when it opens.
 //
-// A replacement of modernc.org/memory alone, such as package memory of this module's folder, puts
-// libc's memory into the same heap. A Restore isn't sound then: libc keeps the addresses of C's
-// frames in Go values. A test of that package has a frame and a block at one address.
+// A replacement of only modernc.org/memory, such as package memory in the folder above, puts libc's
+// memory into the same heap. Then a Restore isn't sound, because libc keeps the addresses of C's
+// frames in Go values. A test of package memory shows a frame and a block at one address.
 //
 // # Rows, transactions, statements
 //
 // [Database.Take] and [Database.Restore] wait for the only connection, so they run with no rows and
-// no transaction of database/sql open. The ring's own calls don't wait. Then:
+// no transaction of database/sql open. The ring's own calls don't wait. After a Restore:
 //
-//   - Rows that are open in both Take and Restore continue from their place in Take.
-//   - Rows that were closed after Take are open again after Restore, and have no owner. All data is
-//     as it was, and integrity_check is ok. DROP TABLE and VACUUM fail with a statement in
-//     progress, until a snapshot without the rows is restored. Close leaks them in the heap, which
-//     ends with its region.
-//   - A transaction that ended after Take is open again after Restore. ROLLBACK ends it.
+//   - Rows that were open at Take and at Restore continue from their place at Take.
+//   - Rows that were closed after Take are open again, and have no owner. All data is as it was,
+//     and integrity_check is ok. DROP TABLE and VACUUM fail because a statement is in progress,
+//     until a snapshot without these rows is restored. Close leaks the rows in the heap, which ends
+//     with its region.
+//   - A transaction that ended after Take is open again. ROLLBACK ends it.
 //
-// A prepared statement doesn't hold the connection. One that was prepared before Take works after
-// Restore. One that was prepared after Take is gone after Restore: close it before. SQLite can't
-// detect its use; the heap panics if SQLite frees an address of no live block.
+// A prepared statement doesn't hold the connection. A statement that was prepared before Take works
+// after Restore. A statement that was prepared after Take is gone after Restore, so close it before
+// Restore. SQLite can't detect the use of a statement that is gone. The heap panics if SQLite frees
+// an address that isn't a live block's.
 //
-// A process has one database with the hook, and the database one connection.
+// A process has one database with the hook, and this database has one connection.
 //
 // # Full
 //
-// A database larger than the heap is SQLite's "out of memory (7)". SQLite rolls the statement back.
-// The database can be read, taken and restored as before. As published there is no such bound: this
-// build of SQLite ignores PRAGMA hard_heap_limit.
+// If the database has no room in the heap, a statement returns SQLite's "out of memory (7)", and
+// SQLite rolls the statement back. Reading, Take and Restore work as before. SQLite's memory as
+// published has no bound, because this build of SQLite ignores PRAGMA hard_heap_limit.
 //
 // # Other processes
 //
-// The heap holds addresses, so a hash of the ring is comparable within its process only. Write
-// saves SQLite's own serialization. Read copies one into the database: in another process, and on
-// arm64, as a test shows.
+// The heap holds addresses, so hashes of the ring are comparable only within one process. Write
+// saves SQLite's own serialization. Read copies a serialization into the database. As a test shows,
+// it works in another process and on arm64.
 package sqlite

@@ -1,6 +1,7 @@
-// Package trees has the rows of tree-sitter below cgo. The program is tests/bench/resident/trees,
-// which parses the sources of Go's packages on eight goroutines. It is built with and without a
-// c_heap, because the import of arena/with/malloc changes the malloc of a whole process.
+// Package trees has the rows of tree-sitter, called by cgo. The program is
+// tests/bench/resident/trees, which parses the sources of Go's packages on eight goroutines. There
+// are two builds of the program, with and without a c_heap, because the import of arena/with/malloc
+// changes the malloc of a whole process.
 package trees
 
 import (
