@@ -1,5 +1,5 @@
-// Package conformance runs one suite over every arena and every kind of block. The rules are in
-// model_test.go, the suite's steps in session_test.go; controls_test.go keeps wrong arenas that the
+// Package conformance runs one suite over every arena and every kind of block. model_test.go has
+// the rules, and session_test.go the suite's steps. controls_test.go has wrong arenas, which the
 // suite must catch.
 package conformance
 

@@ -5,8 +5,8 @@
 //	misuse NAME          runs the program NAME, which commits the misuse
 //	misuse -right NAME   runs it without the one wrong step
 //
-// The programs are in the files next to this one, by theme, below their lines of the table. A
-// program that a build doesn't stop ends with "done".
+// The programs are in the files next to this file, by theme. Each program is below its lines of the
+// table. A program that a build doesn't stop ends with "done".
 package main
 
 import (

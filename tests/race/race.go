@@ -1,5 +1,5 @@
-// Package race builds and runs the programs of tests/race/programs, which race inside an arena, for
-// its own tests and for the misuse table.
+// Package race builds and runs the programs of tests/race/programs, which have a data race inside
+// an arena. Its own tests and the misuse table use it.
 package race
 
 import (

@@ -1,6 +1,6 @@
 // Package bindings calls the C core's inline fast paths as a C program does, on headers made by Go.
-// The differential test compares it with arena_c/fast.go and fast_block.go. It isn't a test file
-// because those may not import "C".
+// The differential test compares these calls with arena_c/fast.go and fast_block.go. The package
+// isn't a test file because test files may not import "C".
 package bindings
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_

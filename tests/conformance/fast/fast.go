@@ -1,5 +1,5 @@
 // Package fast calls each fast path once in a loop. A test asks the compiler whether the calls are
-// inlined, and whether one has a write barrier.
+// inlined, and whether a call has a write barrier.
 package fast
 
 import (

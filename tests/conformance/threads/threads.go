@@ -1,6 +1,6 @@
 // Package threads is a C library that gets functions for its memory, and calls them from its own
-// threads. It isn't a part of the tests because test files may not import "C". It includes our
-// heap's header, to call a heap without those functions.
+// threads. It isn't a part of the tests because test files may not import "C". It includes the
+// header of upfront's heap, so that it can call a heap directly.
 package threads
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_

@@ -1,8 +1,9 @@
-// Package caller is a C library that gets memory of a budget, or makes its own arena, and commits
-// the usual faults of C. It isn't a part of the programs because test files may not import "C".
+// Package caller is a C library that gets memory of a budget, or makes an arena of its own, and
+// commits the usual faults of C. It is a package of its own because test files of other packages
+// call it, and test files may not import "C".
 //
-// The headers are outside of this folder: the build cache doesn't see their changes (go clean
-// -cache).
+// The C headers are outside of this folder, so the build cache doesn't notice their changes. After
+// a change, run go clean -cache.
 package caller
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../arena_c -DUPFRONT_PREFIX=github_com_upfront_mem_upfront_
