@@ -1,13 +1,13 @@
-// Command pond is a small room server to copy and make your own: players join rooms by name over
+// Command pond is a small room server to copy and make your own. Players join rooms by name over
 // UDP, chat, and hop about.
 //
 //	pond [-addr 127.0.0.1:35036] [-drain 10s]
 //
-// The game's state is in one budget, with a slot for each room: a room opens whole or not at all,
+// The game's state is in one budget, with a slot for each room. A room opens whole or not at all,
 // and ends in one step. A tick makes no Go allocation.
 //
-// main.go is the life of the server, server.go has its seats, room.go a room and its rules, wire.go
-// the protocol, and plan.json the memory. A game of your own begins in room.go.
+// main.go has the life of the server, server.go the seats of players, room.go a room and its rules,
+// wire.go the protocol, and plan.json the memory. A game of your own begins in room.go.
 package main
 
 import (

@@ -1,11 +1,12 @@
-// Command strangers runs four programs, each next to a careful twin on the Go heap, and prints the
-// cost of both. README.md describes the programs and the measurement.
+// Command strangers runs four programs and, for each, a careful twin on the Go heap. It prints the
+// costs of the programs and the twins. README.md describes the programs and the measurement.
 //
 //	strangers [-rounds 5] [-programs rooms,game]
 //	strangers -one rooms/Go
 //
-// The second form runs one version in this process and prints a line of JSON. The first form starts
-// it for each version, so that a process's CPU time, garbage and peak are the version's own.
+// The second form runs one version in this process, and prints a line of JSON. The first form
+// starts the second form for each version, so that a process's CPU time, garbage and peak are the
+// version's own.
 package main
 
 import (

@@ -2,7 +2,8 @@
 //
 //	tiles [-fast] [-file world.tiles]
 //
-// Chunks come from the file when the player nears them, and go back when others need their place.
+// Chunks are read from the file when the player nears them. A changed chunk is written back when
+// another chunk needs its room.
 package main
 
 import (

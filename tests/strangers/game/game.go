@@ -1,5 +1,5 @@
-// Package game is the program game with upfront. Its state is in regions of a budget. Package save
-// takes snapshots of the state, restores them, and saves the game.
+// Package game is the program game with upfront. The game's state is in regions of a budget.
+// Package save takes snapshots of the state, restores them, and saves the game.
 package game
 
 import (

@@ -1,5 +1,5 @@
-// Package lines is the program lines with its memory in a budget: both tables in a region, and the
-// sorted rows on scratch.
+// Package lines is the program lines with its memory in a budget. Both tables are in a region, and
+// the sorted rows are on scratch.
 package lines
 
 import (

@@ -1,5 +1,5 @@
-// Package rooms is the program rooms with its memory in a budget: the directory of rooms in one
-// region, and each room in a slot, which ends with the room.
+// Package rooms is the program rooms with its memory in a budget. The directory of rooms is in one
+// region. Each room is in a slot, which is released when the room ends.
 package rooms
 
 import (

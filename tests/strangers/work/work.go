@@ -1,5 +1,6 @@
-// Package work is shared by all versions of a program: the input, which is the same each time, the
-// rules of its world, the checksum, and the meter. Its types allocate only when they are made.
+// Package work has the parts that all versions of a program share: the input, which is the same
+// each time, the rules of the program's world, the checksum, and the meter. Its types allocate only
+// when they are made.
 package work
 
 import (

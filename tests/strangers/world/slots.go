@@ -1,5 +1,5 @@
-// Package world is the program world with upfront, in two versions. Slots has each chunk in a slot
-// of a region. Heap has all chunks in pools and a heap of one region.
+// Package world is the program world with upfront, in two versions. In Slots, each chunk is in a
+// slot of a region. In Heap, all chunks are in pools and a heap of one region.
 package world
 
 import (
