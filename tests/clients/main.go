@@ -4,10 +4,11 @@
 //
 //	clients [-readme] [-out build/clients.json]
 //
-// A client is a folder such as scope/with/wazero with a go.mod of its own. Its tests log figures
-// and the bytes live at their end, by package paired; a client that doesn't log both fails.
-// UPFRONT_STEP sets the form of the tests, as in the modules themselves. -readme measures in the
-// long form, without the other tests, and writes the table of each client's page.
+// A client is a folder such as scope/with/wazero with a go.mod of its own. A client's tests use
+// package paired to log figures, and the bytes that are live at the end. A client that doesn't log
+// both fails. UPFRONT_STEP sets the length of the tests, as in the modules themselves. With
+// -readme, the command runs only the measurements, in their long form, and writes the table of each
+// client's page.
 //
 // If a client's C library is missing, clients prints a line, and fails if REQUIRE_ALL is set.
 package main

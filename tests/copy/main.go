@@ -4,10 +4,10 @@
 //	go run ./tests/copy [-replace DIR] pond|frogpond DIR MODULE
 //
 // Run it in a checkout of upfront, or in a module that requires it. The new module in DIR has the
-// program, its tests and the licence. Its imports lead to its own packages, and its go.mod requires
-// the same version of the library. A checkout has no version, so go.mod then replaces the library
-// by the checkout, or by the checkout that -replace names. DIR must be new or empty. After an
-// error, copy removes the files that it wrote.
+// program, the program's tests and the licence. Its imports lead to its own packages, and its
+// go.mod requires the same version of the library. A checkout has no version. From a checkout, the
+// new go.mod therefore replaces the library by the checkout, or by the checkout that -replace
+// names. DIR must be new or empty. After an error, copy removes the files that it wrote.
 package main
 
 import (

@@ -1,7 +1,8 @@
-// Command fleet places a thousand of frogpond's servers on nodes with Kubernetes' own scheduler:
-// once with memory that is the sum of a plan, as `upfront plan fleet` prints it, and with limits as
-// people guess them. It prints the number of nodes, their idle memory, and the servers that would
-// end under pressure. No cluster runs; README.md explains the figures.
+// Command fleet places a thousand frogpond servers on nodes, with Kubernetes' own scheduler. Some
+// have the memory limit that `upfront plan fleet` prints, the sum of a plan. Others have limits as
+// people guess them. It prints the number of nodes, the idle memory of the nodes, and the number of
+// servers that Kubernetes would end under memory pressure. No cluster runs. README.md explains the
+// figures.
 //
 //	fleet [-servers 1000] [-node-memory 8Gi] [-node-cpu 4] [-node-pods 110] [-cpu 10m] [-for 10s]
 package main

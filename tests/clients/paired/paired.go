@@ -1,10 +1,10 @@
 // Package paired is for tests of modules that put a library into a budget. It measures the module
-// in turns with the library's own default, and checks the bytes that are live at the end:
+// and the library's own default in turns, and logs the bytes that are live at the end:
 //
 //	paired.Compare(t, "call", 1000, ours, theirs)
 //	paired.Live(t, live)
 //
-// Command clients, in the folder above, reads its lines.
+// Command clients, in the folder above, reads the logged lines.
 package paired
 
 import (

@@ -1,7 +1,7 @@
-// Package apiserver creates the manifests that `upfront plan fleet` prints in an API server of
-// Kubernetes. The server is k8s.io/apiextensions-apiserver's, with etcd, in this process. It takes
-// Fleets by testdata/fleet.yaml, a definition with the keys that the tool prints. Deployments have
-// no definition there: for them, the test calls the code that validates them in kube-apiserver.
+// Package apiserver tests the manifests that `upfront plan fleet` prints: it creates them in an API
+// server of Kubernetes. The server is k8s.io/apiextensions-apiserver's, with etcd, in this process.
+// testdata/fleet.yaml defines Fleets, with the keys that the tool prints. This server has no
+// Deployments. For Deployments, the test calls the code that validates them in kube-apiserver.
 package apiserver
 
 import (
