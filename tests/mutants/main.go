@@ -4,17 +4,17 @@
 //	mutants [-run PATTERN] [-list] [-v]
 //	mutants -random N [-seed N] [-files PATTERN]
 //
-// With -random it prints faults that a seed chooses, as mutants without tests.
+// With -random, the command prints N faults, which the seed chooses, as mutants without tests.
 //
-// A mutant is a section of a file in testdata: see parse. Its texts replace those of the tree by
-// `go test -overlay`, so the tree is never touched, and a mutant of moved code still applies. The
-// overlay also replaces C sources and headers, but only for the package in their folder. It applies
-// to programs that a test builds. A mutant of the C core may name a test of tests/c instead; that
-// test is built from a copy of arena_c.
+// A mutant is a section of a file in testdata: see parse. Its texts replace texts of the tree by
+// `go test -overlay`. So the tree is never changed, and a mutant of code that moved still applies.
+// The overlay also replaces C sources and headers, but only for the package in their folder. The
+// overlay also applies to programs that a test builds. A mutant of the C core may name a test of
+// tests/c instead. This test is built from a copy of arena_c.
 //
-// A killer is a test that a mutant should make fail. Each killer first runs without any mutant and
-// has to pass. A mutant that doesn't compile is an error. A killer that reaches its time limit
-// kills only a mutant that is marked as hanging.
+// A killer is a test that fails with a mutant. Each killer first runs without any mutant, and has
+// to pass. A mutant that doesn't compile is an error. If a killer reaches its time limit, the
+// mutant counts as killed only if it is marked as hanging.
 package main
 
 import (

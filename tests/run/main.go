@@ -14,8 +14,8 @@
 //
 // A step prints a line for each part, with its seconds and the CPU seconds of its commands. After
 // each 15 silent seconds it prints the running command. The output of commands is in
-// build/run/PART.log. A part that lacks a tool is left out. The step names the tool's package at
-// its end, and fails then if REQUIRE_ALL is set.
+// build/run/PART.log. A step leaves out a part that lacks a tool. At its end, the step names the
+// tool's package, and fails if REQUIRE_ALL is set.
 package main
 
 import (

@@ -5,9 +5,10 @@
 //	...                         // make calls
 //	assert.Empty(t, fake.Wrong())
 //
-// It answers as Agones does, and records each call. A call that the protocol doesn't have, or whose
-// body isn't to the letter as a client must send it, gets an error and a line of Wrong; so does a
-// call after Shutdown that changes something. Each function may be called from any goroutine.
+// The fake answers as Agones does, and records each call. It answers a wrong call with an error,
+// and Wrong then has a line about the call. A call is wrong if the protocol doesn't have it, if its
+// body differs from the body that a client must send, or if it changes something after Shutdown.
+// Each function may be called from any goroutine.
 package sidecar
 
 import (

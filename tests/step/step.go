@@ -1,13 +1,13 @@
-// Package step reports the step of proof that runs a test: make test, make check, make gate or make
+// Package step reports the step in which a test runs: make test, make check, make gate or make
 // soak. Each step includes the steps before it.
 //
 //	step.Needs(t, step.Check)           // skips t in make test
 //	rounds := step.Pick(50, 400, 10000) // in make test, in check and gate, in soak
 //	step.Machine(t, step.Files(256))    // skips t under a limit of 64 open files
 //
-// The make targets set the step in the environment variable UPFRONT_STEP. Without it, a test runs
-// as in make test, in which tests should start no compiler and no emulator, and take at most 5 s of
-// CPU.
+// The make targets set the step in the environment variable UPFRONT_STEP. Without the variable, a
+// test runs as in make test. In make test, a test should start no compiler and no emulator, and
+// take at most 5 s of CPU time.
 package step
 
 import (
