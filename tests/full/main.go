@@ -7,8 +7,8 @@
 //	daemon [leak]  sessions with SQLite; the process lives
 //	trees [go]     trees of tree-sitter, which ends the process
 //
-// Each program ends after a number of operations. A process that lives prints a last line that
-// starts with "alive".
+// Each program ends after a number of operations. A process that isn't ended by a full malloc
+// prints a last line that starts with "alive".
 package main
 
 import (

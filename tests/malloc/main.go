@@ -5,7 +5,7 @@
 //	malloc [-size 64MiB] [-reserve 0] [-runtime 64KiB] [-trim 0] [-fronts 0]
 //	       PROGRAM [NUMBER or NAME ...]
 //
-// Without -size the static heap serves. The last line of its output is the answer of the program:
+// Without -size the static heap serves. The last line of the output is the result of the C program:
 // 0, or the line of work.c that found a fault.
 package main
 

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command asker opens a budget and then does to its pages what a sealed budget never does: the control of the test that
-// watches frogpond's calls of the system.
+// Command asker opens a budget, and then makes system calls on the budget's pages that a sealed
+// budget never makes. It is the control of the test that watches frogpond's system calls.
 package main
 
 import (

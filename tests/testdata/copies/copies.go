@@ -1,5 +1,6 @@
-// Package copies copies what has a state of its own, so that the copy would go its own way. The lines that go vet must
-// refuse end with the type that it names.
+// Package copies copies values. Some values must not be copied, because a copy would have a state
+// of its own. go vet must refuse the lines that copy them. These lines end with the type that go
+// vet names.
 package copies
 
 import (

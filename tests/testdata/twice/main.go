@@ -1,4 +1,5 @@
-// Command twice links two copies of the module, each with a core of its own. Its C code calls one of them.
+// Command twice links two copies of the module, each with a core of its own. Its C code calls one
+// of the two cores.
 package main
 
 // #include "upfront.h"

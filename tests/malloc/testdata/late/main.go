@@ -1,4 +1,5 @@
-// Late is a shared library that a C program loads after libc: its malloc comes too late.
+// Late is a shared library that a C program loads after libc. So the malloc of the library comes
+// too late.
 package main
 
 import "C"
