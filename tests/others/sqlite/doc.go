@@ -38,7 +38,7 @@
 //   - The counters of sqlite3_status, which may drift.
 //   - The driver's functions and collations. A connection takes them when it opens.
 //
-// A replacement of only modernc.org/memory, such as package memory in the folder above, puts libc's
+// A replacement of only modernc.org/memory, such as package memory of tests/others, puts libc's
 // memory into the same heap. Then a Restore isn't sound, because libc keeps the addresses of C's
 // frames in Go values. A test of package memory shows a frame and a block at one address.
 //
