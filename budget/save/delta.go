@@ -50,10 +50,11 @@ func (h *deltaHead) put(to []byte, of uint32) {
 }
 
 // Delta appends to dst the changes that turn snapshot base into snapshot number. [Ring.Apply]
-// applies them in the same program on any machine. A delta has 64 bytes and, for each changed
-// place, the changed bytes and about 3 more. If the ring doesn't hold both snapshots, or a region
-// isn't a state region, Delta returns dst unchanged and an error. Delta compares both snapshots,
-// and hashes each unless its hash is known. It makes no Go allocation if dst has enough capacity.
+// applies the changes in the same program on any machine. A delta takes 64 bytes, and for each
+// changed place the changed bytes and about 3 more. If the ring doesn't hold both snapshots, or a
+// region isn't a state region, Delta returns dst unchanged and an error. Delta compares the
+// snapshots, and hashes a snapshot if its hash isn't known. Delta makes no Go allocation if dst has
+// enough capacity.
 func (r *Ring) Delta(dst []byte, base, number uint64) ([]byte, error) {
 	from, err := r.state("Delta", base)
 	if err != nil {
@@ -186,22 +187,26 @@ func appendCount(dst []byte, n int) []byte {
 	return binary.AppendUvarint(dst, uint64(n))
 }
 
-// Apply makes a snapshot from a base, which the ring holds, and a delta of another program's ring.
-// It returns the new snapshot's number. It checks every byte of the delta, and works in spare
-// memory. Apply fails and changes nothing if the delta is damaged, or of another state or version;
-// if the ring doesn't hold its base, or holds another snapshot with the base's number; or if the
-// result is a state that play couldn't leave. For a damaged delta the error names the wrong byte.
+// Apply makes a snapshot of the ring from a delta of another program's ring and from the delta's
+// base, a snapshot that this ring must hold. Apply returns the new snapshot's number. It checks
+// every byte of the delta, and works in spare memory. Apply fails and changes nothing in these
+// cases:
+//
+//   - The delta is damaged, or of another state or version. The error names the wrong byte.
+//   - The ring doesn't hold the base, or holds another snapshot with the base's number.
+//   - Play can't produce the state that results.
 //
 // Play that continues from the new snapshot can harm only the game's own data. The control words of
-// pools, scopes and arenas are as play leaves them. In all values that the root, pools, containers
-// and [Values] lead to, a bool is 0 or 1, and an arena.Ptr or arena.Slice leads to values of the
-// state, or to values that [Readable] named. Its target never overlaps control words, nor a bool,
-// Ptr or Slice of another type. Numbers, such as an index, a length or an enum, may have any value,
-// and an arena.Slice may differ from the loader's. Check them in a function of [State.Verify].
+// pools, scopes and arenas are as play leaves them. Apply checks the bools and links in all values
+// that the root, pools, containers and [Values] lead to. Each bool is 0 or 1. Each link (an
+// arena.Ptr or arena.Slice) leads to values of the state, or to values passed to [Readable]. A
+// link's target never overlaps control words, nor a bool or link of another type. A number, such as
+// an index, a length or an enum, may have any value, and an arena.Slice may differ from the
+// loader's. Check the numbers and slices in a function passed to [State.Verify].
 //
-// Apply copies and hashes one snapshot, hashes the base unless its hash is known, and checks pools,
-// bools and links. Only the first call makes Go allocations: about half the size of the state if a
-// type contains an arena.Ptr or arena.Slice.
+// Apply copies and hashes one snapshot, hashes the base if its hash isn't known, and checks pools,
+// bools and links. Only the first call makes Go allocations. If a type contains a link, the
+// allocations take about half the size of the state.
 func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	if err := r.states("Apply"); err != nil {
 		return 0, err

@@ -9,7 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Difference is the first difference between two snapshots, with the values of A and B. Unknown
+// Difference is the first difference between two snapshots A and B, with the value in each. Unknown
 // fields are empty. A release build knows the types of the root, of pools and containers, and of
 // values that they lead to by arena.Ptr and arena.Slice. A checked build knows all allocations,
 // with their scopes and source lines.
@@ -69,10 +69,10 @@ func (d *Difference) path() string {
 	return fieldOf(d.Object, d.Field)
 }
 
-// Diff returns the first difference by address between two snapshots of the ring; differ is false
-// if they are equal. In a pool, chunks that are live in only one snapshot come first, then values
-// of live chunks. Diff fails if the ring doesn't hold both snapshots, or a region isn't a state
-// region. It is slow, and makes Go allocations.
+// Diff compares two snapshots of the ring, and returns the difference at the lowest address. If the
+// snapshots are equal, differ is false. In a pool, chunks that are live in only one snapshot come
+// first, then values of live chunks. Diff fails if the ring doesn't hold both snapshots, or a
+// region isn't a state region. Diff is slow, and makes Go allocations.
 func (r *Ring) Diff(a, b uint64) (d Difference, differ bool, err error) {
 	from, err := r.state("Diff", a)
 	if err != nil {

@@ -46,11 +46,12 @@ func (h *fileHead) append(to []byte) []byte {
 }
 
 // Write writes a snapshot to w as a file: a header with sizes and checksums, a description of the
-// types, and the bytes. A program with the same plan name, types and data can read it on any
+// types, and the bytes. A program with the same plan name, types and data can read the file on any
 // little-endian machine, at any address. In a checked build the file also contains the source line
-// of each allocation, and can name the fields in files of release builds with the same load: see
-// [DiffFiles]. Write calls w twice, and returns w's error. It fails if the ring doesn't hold the
-// snapshot, or a region isn't a state region. It computes a checksum, and makes Go allocations.
+// of each allocation. With this file [DiffFiles] can name the fields in files of release builds
+// with the same load. Write calls w twice, and returns w's error. Write also fails if the ring
+// doesn't hold the snapshot, or if a region isn't a state region. Write computes a checksum, and
+// makes Go allocations.
 func (r *Ring) Write(w io.Writer, number uint64) error {
 	s, head, err := r.fileOf("Write", number)
 	if err != nil {
@@ -65,9 +66,9 @@ func (r *Ring) Write(w io.Writer, number uint64) error {
 }
 
 // AppendFile appends to dst the file that [Ring.Write] writes, for a game that saves during play.
-// On an error it returns dst unchanged. It copies the snapshot and computes a checksum. It makes no
-// Go allocation if dst has enough capacity, except that the first file of a ring describes the
-// types.
+// On an error AppendFile returns dst unchanged. AppendFile copies the snapshot and computes a
+// checksum. If dst has enough capacity, only the first file of a ring makes Go allocations, for the
+// description of the types.
 func (r *Ring) AppendFile(dst []byte, number uint64) ([]byte, error) {
 	s, head, err := r.fileOf("AppendFile", number)
 	if err != nil {
@@ -101,16 +102,17 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 	return fmt.Errorf("save: %s of snapshot %d of region %s: %w", what, number, name, err)
 }
 
-// Read makes a snapshot of the ring from a file, and returns its number for [Ring.Restore]. Read
-// checks every byte of the file, and works in spare memory. If it fails, nothing has changed. For a
-// damaged file the error names the wrong byte, and for another program's file the first difference
-// between the programs. All promises of [Ring.Apply] about a snapshot from outside also hold for
-// Read.
+// Read makes a snapshot of the ring from a file, and returns the snapshot's number for
+// [Ring.Restore]. Read checks every byte of the file, and works in spare memory. If Read fails,
+// nothing has changed. For a damaged file the error names the wrong byte. For another program's
+// file the error names the first difference between the programs. All promises of [Ring.Apply]
+// about the new snapshot also hold for Read.
 //
-// Read reads rd to the end of the file and not beyond. It refuses a snapshot of another size by its
-// header. It copies the snapshot, computes two checksums, and checks pools, bools and links. It
-// makes Go allocations of at most 64 KiB, or of 32 MiB to name a difference. The first check of a
-// snapshot also makes the allocations of [Ring.Apply].
+// Read stops at the end of the file, and leaves later bytes in rd. If the file's header has a wrong
+// size, Read fails before it reads the snapshot. Read copies the snapshot, computes two checksums,
+// and checks pools, bools and links. The Go allocations of Read take at most 64 KiB, or 32 MiB if
+// the error names a difference. The ring's first check of a snapshot also makes the allocations of
+// [Ring.Apply].
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err := r.states("Read"); err != nil {
 		return 0, err
@@ -345,11 +347,11 @@ func readFile(rd io.Reader) (*file, error) {
 }
 
 // DiffFiles returns the first difference between two files, like [Ring.Diff]. names is nil, or a
-// file that a checked build wrote after the same load, with names for values that a release build
-// can't name. DiffFiles fails if a file is damaged, if the programs differ, or if a snapshot has
-// more than 1 GiB; [Ring.Diff] compares larger snapshots. It takes up to three times the files'
-// sizes of Go heap, the sizes of all heaps of [State.Heap], and more for the descriptions of at
-// most 16 MiB each.
+// file that a checked build wrote after the same load. DiffFiles takes from names the names of
+// values that a release build can't name. DiffFiles fails if a file is damaged, if the programs
+// differ, or if a snapshot has more than 1 GiB. For larger snapshots use [Ring.Diff]. On the Go
+// heap, DiffFiles takes up to three times the files' sizes and the sizes of all heaps of
+// [State.Heap]. It takes more for the files' descriptions of types, which have at most 16 MiB each.
 func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
 	var files [3]*file
 	for i, rd := range []io.Reader{a, b, names} {

@@ -5,7 +5,7 @@ import (
 	"hash/crc32"
 )
 
-// PageSize is the size in bytes of the pages of [Ring.PageHashes].
+// PageSize is the size of a page of [Ring.PageHashes], in bytes.
 const PageSize = 4096
 
 // zeros stand for free bytes; zeroSum is the hash of a page of them.
@@ -16,9 +16,10 @@ var (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Hash returns the hash of a snapshot, which is equal on all machines with equal states. It fails
-// if the ring doesn't hold the snapshot, or a region isn't a state region. It doesn't protect
-// against forgery. The first call costs one CRC32C of the snapshot; no call makes a Go allocation.
+// Hash returns the hash of a snapshot. On all machines, equal states have equal hashes. Hash fails
+// if the ring doesn't hold the snapshot, or if a region isn't a state region. The hash doesn't
+// protect against forgery. The first call for a snapshot costs a CRC32C of all its bytes. Hash
+// makes no Go allocation.
 func (r *Ring) Hash(number uint64) (uint64, error) {
 	s, err := r.state("Hash", number)
 	if err != nil {
@@ -35,11 +36,11 @@ func (s *slot) sum() uint64 {
 }
 
 // PageHashes appends to list the hash of each page of a snapshot: the CRC32C of [PageSize] bytes,
-// or of the remaining bytes for the last page. Two machines whose hashes differ can exchange these
-// first, four bytes a page. If few pages differ, a field went wrong recently; if nearly all differ,
-// the games are different. [Ring.Diff], or [DiffFiles] with both machines' files, names the field.
-// On an error PageHashes returns list unchanged. Each call costs one CRC32C of the snapshot, and no
-// Go allocation if list has room.
+// or of the remaining bytes for the last page. If the hashes of two machines differ, the machines
+// can exchange their page hashes first, four bytes a page. If few pages differ, a field went wrong
+// recently. If nearly all pages differ, the games are different. [Ring.Diff], or [DiffFiles] with
+// both machines' files, names the field. On an error PageHashes returns list unchanged. Each call
+// costs a CRC32C of all bytes of the snapshot. It makes no Go allocation if list has room.
 func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {
 	s, err := r.state("PageHashes", number)
 	if err != nil {

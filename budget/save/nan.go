@@ -8,16 +8,17 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// NaN returns the name of the state's first field by address that is a NaN now, such as
-// "Match.Speeds[1]", or "" if none is. The sign bit of a computed NaN depends on the processor, so
-// a state with a NaN may have another hash on another machine. NaN reads the fields that
-// [Ring.Diff] names in the same build, containers up to their capacity, and the values of [Values].
-// For a value of Values without a name, NaN returns the offset from the region's first byte, such
-// as "offset 0x340".
+// NaN looks for fields of the state that are NaN now. It returns the name of the field at the
+// lowest address, such as "Match.Speeds[1]", or "" if there is none. The sign bit of a computed NaN
+// depends on the processor, so a state with a NaN may have another hash on another machine. NaN
+// reads the fields that [Ring.Diff] can name in the same build, containers up to their capacity,
+// and the values passed to [Values]. If such a value has no name, NaN returns the offset from the
+// region's first byte, such as "offset 0x340".
 //
-// NaN fails before [NewRing], while the region is being loaded, after it was loaded again or
-// rewound, and if it isn't a state region. No goroutine may write the state meanwhile. It is slow,
-// and makes Go allocations: call it in tests, and in the search for a difference.
+// NaN fails before [NewRing], while the region is being loaded, after the region was loaded again
+// or rewound, and if the region isn't a state region. No goroutine may write the state during the
+// call. NaN is slow and makes Go allocations, so call NaN only in tests and to search for a
+// difference.
 func (st *State) NaN() (field string, err error) {
 	switch {
 	case st.ring == nil:

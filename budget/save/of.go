@@ -20,10 +20,11 @@ func (s *subject) String() string {
 }
 
 // Of names data outside of the state on which play depends, such as a map, a table of rules or a
-// script. sum is a checksum of the data; name describes the data in errors. A file contains name
-// and sum, and a delta a checksum of both; [Ring.Read] and [Ring.Apply] refuse a file or delta with
-// another name or sum. Call Of in the load before NewRing, in the same order in all programs; after
-// NewRing it panics. A checksum finds honest mistakes; it doesn't protect against forgery.
+// script. name describes the data in errors, and sum is a checksum of the data. A file contains
+// name and sum. A delta contains a checksum of name and sum. [Ring.Read] and [Ring.Apply] refuse a
+// file or delta with another name or sum. Call Of in the load before NewRing; after NewRing it
+// panics. All programs must make their calls of Of in the same order. A checksum finds honest
+// mistakes, but doesn't protect against forgery.
 func (st *State) Of(name string, sum uint64) {
 	if st.end != 0 {
 		panic(fmt.Sprintf("save: BUG: Of(%q) after NewRing, in region %s", name, st.saved.Name()))

@@ -101,21 +101,21 @@ func nextHeap(tail []byte) (runs, rest []byte) {
 	return tail[packedWords:][:size], tail[packedWords+size:]
 }
 
-// Heap makes snapshots skip the free bytes of h, an arena.Heap on bytes of the state, so a
-// snapshot's cost and size follow h's bytes in use. most is the maximum number of bytes of h in a
-// snapshot; NewRing takes that much memory for each. A snapshot needs the bytes in use of h
-// (arena.Stats.Used), 48 bytes for each free block, and at most 5 KiB for the words of h. The size
-// of the block of h is always enough. A Take that needs more returns an ErrFull with the number to
-// set.
+// Heap makes snapshots skip the free bytes of h, an arena.Heap on bytes of the state. So the cost
+// and size of a snapshot follow h's bytes in use. most is the maximum number of bytes of h in a
+// snapshot. NewRing takes this amount of memory for each snapshot. A snapshot needs the bytes in
+// use of h (arena.Stats.Used), 48 bytes for each free block of h, and at most 5 KiB for the control
+// words of h. The size of the memory that h manages is always enough. If a snapshot needs more than
+// most, Take returns an ErrFull with the number to set.
 //
-// Call Heap in the load before NewRing. It panics at another time, for a heap that isn't on bytes
-// of the state, and at a second call for a heap. Snapshots hold all bytes of a heap without this
-// call, and of other arenas. After a Restore, free bytes of h may have any contents. So a game that
-// compares hashes must write each byte of a block before it takes a snapshot, as arena.HeapOf does.
+// Call Heap in the load before NewRing. Heap panics at another time, if h isn't on bytes of the
+// state, and at a second call for h. Snapshots hold all bytes of a heap that wasn't passed to Heap,
+// and of other arenas. After a Restore, free bytes of h may have any contents. So a game that
+// compares hashes must write each byte of a new block before the next Take. arena.HeapOf does so.
 func (st *State) Heap(h arena.Heap, most uint64) { st.pack("State.Heap", h, most, false) }
 
-// Library is [State.Heap] for a heap whose blocks a library fills. The library's addresses can't be
-// checked, so snapshots from outside need [State.Authenticated].
+// Library is [State.Heap] for a heap whose blocks a C library fills. The library's addresses can't
+// be checked, so [Ring.Apply] and [Ring.Read] need [State.Authenticated].
 func (st *State) Library(h arena.Heap, most uint64) { st.pack("State.Library", h, most, true) }
 
 func (st *State) pack(what string, h arena.Heap, most uint64, library bool) {

@@ -8,12 +8,12 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Readable names values that the load allocated before the state, such as lines of a map or a
-// table. In a snapshot from outside, an arena.Ptr or arena.Slice may lead to them, and to no other
-// memory before the state. A hostile snapshot can make play write to them, so name only numbers
-// that may have any value, and no verified data such as a blob or a graph. Readable panics for a T
-// with a bool, a link, an address or padding, for values that aren't before the state, and after
-// [NewRing]. It makes Go allocations.
+// Readable allows links to values that the load allocated before the state, such as lines of a map
+// or a table. In a snapshot from outside ([Ring.Apply], [Ring.Read]), an arena.Ptr or arena.Slice
+// may lead to these values, and to no other memory before the state. A hostile snapshot can make
+// play write to the values. So pass only numbers that may have any value, and never verified data
+// such as a blob or a graph. Readable panics for a T with a bool, a link, an address or padding,
+// for values that aren't before the state, and after [NewRing]. It makes Go allocations.
 func Readable[T any](st *State, values []T) {
 	t := reflect.TypeFor[T]()
 	st.declares("Readable", t)
@@ -44,10 +44,10 @@ func (st *State) isReadable(from, to uint64) bool {
 }
 
 // Values names values in the state to which only Go code refers: neither the root nor pools lead to
-// them by arena.Ptr and arena.Slice. Their bools and links are then checked in each snapshot from
-// outside; numbers need no check. In a checked build [NewRing] panics if there are values with
-// unchecked bools or links, and names the source line of their allocation. Values panics for values
-// outside the state, and after NewRing. It makes Go allocations.
+// them by arena.Ptr and arena.Slice. [Ring.Apply] and [Ring.Read] then check the bools and links in
+// these values; numbers need no check. In a checked build [NewRing] panics if the state has values
+// with unchecked bools or links, and names the source line that allocated the values. Values panics
+// for values outside the state, and after NewRing. It makes Go allocations.
 func Values[T any](st *State, list []T) {
 	t := reflect.TypeFor[T]()
 	st.declares("Values", t)

@@ -14,9 +14,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Ring holds the last n snapshots of one or several states, each with a number, usually that of a
-// tick. A new snapshot replaces the snapshot with the same number. If there is none and the ring is
-// full, it replaces the snapshot with the lowest number.
+// Ring holds the last n snapshots of one or several states. Each snapshot has a number, usually the
+// number of a tick. A new snapshot replaces the snapshot with the same number. If there is none and
+// the ring is full, the new snapshot replaces the one with the lowest number.
 type Ring struct {
 	scope     scope.Scope // owns the ring's memory
 	record    *arena_c.Record
@@ -68,17 +68,18 @@ func (s *slot) bytes() []byte { return s.image[:s.used] }
 // poolWords is the size of a pool's two words in an image: its counts of free and retired chunks.
 const poolWords = 8
 
-// NewRing allocates in s a ring of count snapshots of the states. It completes the states: later
-// allocations don't belong to them. s is the scope of the state's load, or, after that load has
-// returned, of the load of a region higher in the plan. If s is full, NewRing unwinds with an error
-// that names the key to raise. It panics with other errors, such as a finalizer or a forbidden type
-// in a state region. NewRing makes Go allocations.
+// NewRing allocates in s a ring of count snapshots of the states. NewRing completes the states:
+// later allocations don't belong to them. s is the scope of the state's load. After that load has
+// returned, s may be the scope of the load of a region higher in the plan. If s is full, NewRing
+// unwinds with an error that names the key to raise. For other errors, such as a finalizer or a
+// forbidden type in a state region, NewRing panics. NewRing makes Go allocations.
 //
-// An image takes the size of each state and 8 bytes for each of its pools, rounded up to a cache
-// line. With [State.Heap] it takes that call's most and 16 bytes in place of the heap. A ring has
-// count images, and one more if each state is in a state region, or if there is a State.Heap. If
-// both are true, it also has one image with all bytes of the heaps, which is used only by snapshots
-// from outside.
+// A ring stores each snapshot in an image. An image takes the size of each state, and 8 bytes for
+// each pool of the states, rounded up to a cache line. For a heap passed to [State.Heap], an image
+// takes the call's most and 16 bytes in place of the heap's size. A ring has count images. It has
+// one more image if each state is in a state region, or if there is a State.Heap. If both are true,
+// the ring has a further image with all bytes of the heaps, which only [Ring.Apply] and [Ring.Read]
+// use.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -141,11 +142,12 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	return r
 }
 
-// Size returns the bytes that the ring has for one snapshot. See [Ring.Used].
+// Size returns the number of bytes that the ring has for each snapshot. See [Ring.Used].
 func (r *Ring) Size() int { return len(r.slots[0].image) }
 
-// Used returns the bytes of [Ring.Size] that the snapshot with that number takes, or 0 if the ring
-// doesn't hold it. They are fewer if a heap of [State.Heap] uses less than that call's most.
+// Used returns the number of bytes that the snapshot with that number takes, or 0 if the ring
+// doesn't hold the snapshot. A snapshot takes fewer bytes than [Ring.Size] if a heap passed to
+// [State.Heap] uses less than the call's most.
 func (r *Ring) Used(number uint64) int {
 	if s := r.find(number); s != nil && r.check() == nil {
 		return s.used
@@ -157,18 +159,18 @@ func (r *Ring) Used(number uint64) int {
 // scope has ended, or a region was loaded again or rewound.
 func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check() == nil }
 
-// Take makes a snapshot of the states as they are now. No goroutine may write them meanwhile. It
-// fails and changes nothing in these cases:
+// Take makes a snapshot of the states as they are now. No goroutine may write the states during the
+// call. Take fails and changes nothing in these cases:
 //
 //   - A region's load isn't over, or the region was loaded again or rewound.
 //   - The ring's scope has ended.
-//   - A heap of [State.Heap] is damaged, or uses more than that call's most.
-//   - A value of a cache (scope/cache) is pinned or in load.
-//   - In checked builds: memory from before Begin was written.
+//   - A heap passed to [State.Heap] is damaged, or uses more than the call's most.
+//   - A value of a cache (scope/cache) is pinned or being loaded.
+//   - In a checked build, memory allocated before Begin was written.
 //
-// Take copies the states without the free bytes of heaps of State.Heap. Of a tracked region
-// (budget.RegionPlan.Track) it copies only changed pages outside of such heaps, and makes a system
-// call. It makes no Go allocation.
+// Take copies the states without the free bytes of heaps passed to State.Heap. For a tracked region
+// (budget.RegionPlan.Track) it makes a system call, and outside of these heaps it copies only the
+// changed pages. Take makes no Go allocation.
 func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
@@ -197,19 +199,21 @@ func (r *Ring) Take(number uint64) error {
 	return nil
 }
 
-// Restore restores all states from the snapshot with that number. It waits, until ctx ends, for
-// workers that have one of the regions pinned. It fails and changes nothing in these cases:
+// Restore restores all states from the snapshot with that number. Until ctx ends, Restore waits for
+// workers that have one of the regions pinned. Restore fails and changes nothing in these cases:
 //
 //   - The ring doesn't hold the snapshot, or its scope has ended.
 //   - A region was loaded again or rewound, or is being loaded.
 //   - ctx ended.
-//   - Since the snapshot, an object with a finalizer began or ended; the error names its type.
+//   - Since the snapshot, an object with a finalizer began or ended; the error names the object's
+//     type.
 //   - Since the snapshot, an owned value of the state ended.
-//   - A value of a cache (scope/cache) is pinned or in load.
+//   - A value of a cache (scope/cache) is pinned or being loaded.
 //
-// Functions of [State.Rebuild] run last. If one fails, Restore returns its error, and the states
-// stay restored. Restore copies the states; of a tracked region it copies only changed pages, and
-// makes a system call. Apart from Rebuild's functions it makes no Go allocation.
+// Functions passed to [State.Rebuild] run last. If one fails, Restore returns the function's error,
+// and the states stay restored. Restore copies the states. Of a tracked region it copies only
+// changed pages, and makes a system call. Apart from Rebuild's functions, Restore makes no Go
+// allocation.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
 	if err != nil {

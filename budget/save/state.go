@@ -11,8 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// State is the memory of a load that ticks change: the bytes allocated between [Begin] and
-// [NewRing].
+// State is the memory of a load that the game's ticks change: the bytes allocated between [Begin]
+// and [NewRing].
 type State struct {
 	saved   *budget.State
 	own     scope.Scope // of the load
@@ -55,11 +55,12 @@ func (p *pool) states(bytes []byte) []byte {
 	return bytes[p.first-uint64(p.header.Count) : p.first]
 }
 
-// Begin begins the state of a load: later allocations in s belong to it. It returns the state and
-// its root, a zeroed T. The root leads to the other values by arena.Ptr and arena.Slice, whose
-// offsets count from r.Base; [Values] names values to which only Go code refers. Begin panics if s
-// isn't the scope of the load's function, if the load has a state already, or if a state region
-// can't hold a T; the error then names every bad field. A full s unwinds.
+// Begin begins the state of a load: later allocations in s belong to the state. Begin returns the
+// state and the state's root, a zeroed T. The root leads to the other values by arena.Ptr and
+// arena.Slice, whose offsets count from r.Base. For values to which only Go code refers, call
+// [Values]. Begin panics if s isn't the scope of the load's function, if the load has a state
+// already, or if a state region can't hold a T. In the last case the error names every bad field.
+// If s is full, Begin unwinds.
 func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
 	saved, err := budget.StateOf(r, s)
 	if err != nil {
@@ -78,17 +79,17 @@ func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, 
 }
 
 // Rebuild registers fn, which renews Go values derived from the state, such as pointers into pools
-// and slices whose length is in the state. Rebuild calls fn now, and each Restore calls it again;
-// both return its error.
+// and slices whose length is in the state. Rebuild calls fn at once, and each Restore calls fn
+// again. Rebuild and Restore return fn's error.
 func (st *State) Rebuild(fn func() error) error {
 	st.rebuild = append(st.rebuild, fn)
 	return fn()
 }
 
 // Authenticated promises that snapshots from outside, passed to [Ring.Apply] or [Ring.Read], are
-// authentic. Without it, both refuse a snapshot of a state with a C library's allocator (an
-// arena.Shared, or a heap that C made), because a library's data can't be checked. The program
-// promises two facts about each snapshot:
+// authentic. Without this promise, Apply and Read refuse a snapshot of a state with a C library's
+// allocator (an arena.Shared, a heap that C made, or a heap of [State.Library]), because a
+// library's data can't be checked. The program promises two facts about each snapshot:
 //
 //   - The program checked a signature or a MAC, so no one has changed the snapshot.
 //   - The snapshot is from this process, or from one in which the addresses and function pointers

@@ -11,11 +11,12 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// View shows a function of [State.Verify] a snapshot from outside, before the ring holds it. [At]
-// and [SliceAt] return the snapshot's copy of a value of the state; [Get], [GetSlice] and
-// [GetString] return the values of its links; [All], [AllHandles] and [GetHandle] return the chunks
-// of its pools. The function may only read these values: a checked build panics if it wrote to one.
-// After the function has returned, the View is invalid, and all these calls panic.
+// View is the argument of a function passed to [State.Verify]: a snapshot from outside, before the
+// ring holds the snapshot. [At] and [SliceAt] return the snapshot's copy of a value of the state.
+// [Get], [GetSlice] and [GetString] return values that links of the snapshot lead to. [All],
+// [AllHandles] and [GetHandle] return chunks of the snapshot's pools. The function may only read
+// these values; a checked build panics if the function wrote to one. The View is valid until the
+// function returns. After that, the calls above panic.
 type View struct{ of *viewed }
 
 // viewed is the snapshot of a View. Its part is nil while no function of Verify runs.
@@ -24,12 +25,13 @@ type viewed struct {
 	state []byte
 }
 
-// Verify registers fn, which checks each snapshot from outside: [Ring.Apply] and [Ring.Read] call
-// it after all other checks, and before the ring holds the snapshot. fn checks numbers by which the
-// game indexes, compares or counts, because a number may have any value. If fn returns an error,
-// Apply or Read returns it with the names of the region and the snapshot, and nothing has changed.
-// Functions run in the order of registration, up to the first error. They don't run for snapshots
-// of [Ring.Take]. Verification makes no Go allocation apart from those of fn.
+// Verify registers fn, which checks each snapshot from outside. [Ring.Apply] and [Ring.Read] call
+// fn after all other checks, and before the ring holds the snapshot. A number in such a snapshot
+// may have any value, so fn checks the numbers by which the game indexes, compares or counts. If fn
+// returns an error, Apply or Read returns the error with the names of the region and the snapshot,
+// and nothing has changed. Functions run in the order of registration, up to the first error. They
+// don't run for snapshots of [Ring.Take]. Verification makes no Go allocation apart from those of
+// fn.
 func (st *State) Verify(fn func(View) error) { st.verify = append(st.verify, fn) }
 
 // admit returns an error if a flat image, a snapshot from outside, can't be a state of this
@@ -131,8 +133,8 @@ func (v *viewed) handle(p *pool, i uint64) uint64 {
 	return uint64(binary.LittleEndian.Uint32(v.state[at:]))<<32 | i
 }
 
-// At returns the snapshot's copy of *p, where p points into the state, for example to its root. It
-// panics for another p. It costs a few comparisons, and makes no Go allocation.
+// At returns the snapshot's copy of *p. p must point into the state, for example to the root;
+// otherwise At panics. At costs a few comparisons, and makes no Go allocation.
 func At[T any](v View, p *T) *T {
 	return (*T)(v.its().at(unsafe.Pointer(p), uint64(unsafe.Sizeof(*p)), "At"))
 }
@@ -151,8 +153,8 @@ func SliceAt[T any](v View, list []T) []T {
 // Snapshot is [SliceAt] for bytes. The In methods of package container call it.
 func (v View) Snapshot(state []byte) []byte { return SliceAt(v, state) }
 
-// Get returns the value that a link of the snapshot leads to, in the snapshot or among the values
-// that [Readable] named. It returns nil for any other link. It costs as much as [At].
+// Get returns the value that a link leads to. The link may lead into the snapshot, or to a value
+// passed to [Readable]. For any other link Get returns nil. Get costs as much as [At].
 func Get[T any](v View, p arena.Ptr[T]) *T {
 	var one T
 	stored := *(*uint64)(unsafe.Pointer(&p))
@@ -176,8 +178,8 @@ func GetString(v View, s arena.String) string {
 	return unsafe.String(unsafe.SliceData(bytes), len(bytes))
 }
 
-// All returns an iterator over the live values in a pool of the snapshot, with the numbers of their
-// chunks. The iteration panics if the pool isn't in the state. It costs O(chunks).
+// All returns an iterator over the live values in a pool of the snapshot, each with the number of
+// its chunk. The iteration panics if the pool isn't in the state. The iteration costs O(chunks).
 func All[T any](v View, p scope.Pool[T]) iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		viewed := v.its()
@@ -204,8 +206,8 @@ func AllHandles[T any](v View, p scope.HandlePool[T]) iter.Seq2[arena.Handle[T],
 	}
 }
 
-// GetHandle returns the value of handle h in a pool of the snapshot, or nil if h is stale there. It
-// panics if the pool isn't in the state.
+// GetHandle returns the value of handle h in a pool of the snapshot, or nil if h is stale in the
+// snapshot. GetHandle panics if the pool isn't in the state.
 func GetHandle[T any](v View, p scope.HandlePool[T], h arena.Handle[T]) *T {
 	viewed := v.its()
 	pool := viewed.pool(scope.HeaderOfHandles(p), "GetHandle")

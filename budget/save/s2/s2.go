@@ -1,12 +1,13 @@
 // Package s2 compresses the deltas of package budget/save with S2, a fast relative of Snappy. A
-// delta of small changes contains many zeros, and gets much smaller.
+// delta of small changes contains many zeros, and becomes much smaller.
 //
 //	packed = s2.Compress(packed[:0], delta) // to send
 //	delta, err = s2.Decompress(delta[:0], packed, 2*ring.Size()+64)
 //	number, err = ring.Apply(delta)
 //
-// A delta of scattered changes, or of a hundred bytes, gets no smaller; measure yours with the
-// benchmark. The package is a module of its own, because package save itself needs no other module.
+// A delta of scattered changes, or of only a hundred bytes, doesn't become smaller. Measure your
+// deltas with the benchmark. The package is a module of its own, because package save itself needs
+// no other module.
 package s2
 
 import (
@@ -17,8 +18,9 @@ import (
 )
 
 // Compress appends the compressed delta to dst, which must not overlap delta, and returns the
-// result. It panics for a delta of about 4 GiB or more, on 32-bit systems 2 GiB. It compresses a
-// few bytes a ns, and makes no Go allocation if dst has capacity for 7/6 of the delta and 32 bytes.
+// result. Compress panics for a delta of about 4 GiB or more (on 32-bit systems about 2 GiB).
+// Compress compresses a few bytes a ns. It makes no Go allocation if dst has capacity for 7/6 of
+// the delta's size and 32 bytes more.
 func Compress(dst, delta []byte) []byte {
 	start := len(dst)
 	if most := s2.MaxEncodedLen(len(delta)); most > 0 {
@@ -27,11 +29,11 @@ func Compress(dst, delta []byte) []byte {
 	return dst[:start+len(s2.Encode(dst[start:start], delta))]
 }
 
-// Decompress appends the decompressed delta to dst. It returns an error, and dst unchanged, if
-// packed is damaged or has more than most bytes when decompressed, so a few hostile bytes can't
-// take much memory. A delta has less than 2*ring.Size()+64 bytes. [save.Ring.Apply] finds damage
-// that Decompress doesn't. Decompress produces a few bytes a ns, and makes no Go allocation if dst
-// has enough capacity.
+// Decompress appends the decompressed delta to dst. If packed is damaged, or has more than most
+// bytes when decompressed, Decompress returns dst unchanged and an error. So a few hostile bytes
+// can't take much memory. A delta has fewer than 2*ring.Size()+64 bytes. [save.Ring.Apply] finds
+// damage that Decompress doesn't find. Decompress produces a few bytes a ns, and makes no Go
+// allocation if dst has enough capacity.
 //
 // [save.Ring.Apply]: https://pkg.go.dev/github.com/upfront-mem/upfront/budget/save#Ring.Apply
 func Decompress(dst, packed []byte, most int) ([]byte, error) {
