@@ -1,5 +1,5 @@
 // Package record writes a program's use of its budget to a file, and replays the file in another
-// plan. Use it to try a plan without the program, or on another machine.
+// plan. Use the package to try a plan without the program, or on another machine.
 //
 //	file, err := os.Create("monday.trace")
 //	r, err := record.Start(b, file) // at set-up, after budget.Open
@@ -12,47 +12,52 @@
 //	report, err := record.Measure("monday.trace")    // its Plan is large enough, to the byte
 //
 // The commands upfront replay and upfront plan suggest do the same. Replay and Measure open no
-// budget: they apply a budget's rules to tables of arenas that have no memory. They call no OnWarn.
+// budget. They apply a budget's rules to tables of arenas that have no memory, and don't call
+// OnWarn.
 //
-// A recording contains sizes and names: of budgets, regions, scopes and marks, and in checked
-// builds the lines that allocate. It contains no memory, types or Go values.
+// A recording contains sizes, and the names of budgets, regions, scopes and marks. A checked
+// build's recording also contains the lines that allocate. A recording contains no memory, types or
+// Go values.
 //
-// A release build records when scopes open and close, with the bytes in use between. Allocations,
-// including those by C, are recorded when the arena's next scope opens or closes, or its load ends.
-// So set a mark when few scopes are open, such as between two loads or frames. A checked build
-// records each allocation at once, so only its recordings name the line that didn't fit. A replay
-// of either recording has the program's peak in each arena, to the byte. Peaks include memory in
-// use before Start.
+// A release build records each opening and closing of a scope, and the bytes in use between these
+// events. It records an allocation, also one by C, when the next scope of the arena opens or
+// closes, or when the arena's load ends. So set a mark when few scopes are open, such as between
+// two loads or frames. A checked build records each allocation at once, so only a checked build's
+// recording names the line that didn't fit. A replay of any recording has the program's peak in
+// each arena, to the byte. Peaks include memory in use before Start.
 //
 // # Limits
 //
 // A recording doesn't contain:
 //
-//   - The number of slots and leases in use at once. It shows only which ones were used.
-//   - Refused allocations. A program that continues after a full error needs less than it
-//     requested.
+//   - The number of slots and leases in use at once. A recording shows only which slots and leases
+//     were used.
+//   - Refused allocations. If the program continues after a full error, its replay needs less
+//     memory than the program requested.
 //   - Values of a Builder that a panic abandoned.
-//   - Moves by [budget.Budget.Reconfigure], which also begins peaks again. A replay doesn't: a
-//     measured plan has room for each region's highest use in the whole recording.
-//   - Addresses. A replay keeps the program's padding for alignments above 64. Another plan may
-//     need fewer than 64 bytes more or less, unless alignments are larger.
+//   - Moves of regions by [budget.Budget.Reconfigure]. Reconfigure also begins peaks again, but a
+//     replay doesn't. So a measured plan has room for each region's highest use in the whole
+//     recording.
+//   - Addresses. A replay keeps the program's padding for alignments above 64. If no alignment is
+//     above 64, the need in another plan differs by fewer than 64 bytes.
 //
 // # Costs
 //
-// Opening and closing a scope on scratch takes some 250 ns instead of 27, and a frame 1.1 µs
-// instead of 0.1. Each takes the slow path, and a lock shared by all arenas (go test -bench .
-// ./budget/record). Inlined allocations are unchanged, except in a checked build, which walks the
-// stack for each (see [arena_c.Site]). The first event of a name makes Go allocations; 65,536 names
-// of at most 4 KiB are kept. An event takes 2 to 3 bytes, and frogpond's 68 maps, 105 ticks each,
-// 1.2 MB. The goroutine that fills the buffer writes its 60 KiB. A replay takes 0.1 to 0.2 µs for
-// each event.
+// During a recording, opening and closing a scope on scratch takes some 250 ns instead of 27 ns. A
+// frame takes 1.1 µs instead of 0.1 µs (go test -bench . ./budget/record). Each of these calls
+// takes the slow path, and a lock shared by all arenas. Inlined allocations are unchanged, except
+// in a checked build, which walks the stack for each allocation (see [arena_c.Site]). The first
+// event with a name makes Go allocations. The recording keeps at most 65,536 names of at most 4
+// KiB. An event takes 2 to 3 bytes. The recording of frogpond's 68 maps, with 105 ticks each, takes
+// 1.2 MB. When the buffer of 60 KiB is full, the goroutine that filled it writes it. A replay takes
+// 0.1 to 0.2 µs for each event.
 //
 // # The file
 //
 // A file consists of the line "upfront recording 1", a line with the plan as JSON, the number of
-// arenas, their names, and events. An event is the number arena * 16 + kind, followed by the kind's
-// size, text or both. Numbers are varints, as [binary.AppendUvarint] writes them. Texts are
-// numbered from 0 in order of appearance. A known text is written as its number, and a new text as
-// the next number, its length and its bytes. Only the first 65,536 texts get numbers. A file that
-// ends between two events is valid: its program didn't reach Close.
+// arenas, their names, and events. An event is the number arena * 16 + kind. Depending on the kind,
+// a size, a text or both follow. Numbers are varints, as [binary.AppendUvarint] writes them. Texts
+// are numbered from 0 in order of appearance. A known text is written as its number, and a new text
+// as the next number, its length and its bytes. Only the first 65,536 texts get numbers. A file may
+// end between two events, if the program didn't reach Close.
 package record

@@ -18,21 +18,22 @@ import (
 type Played struct {
 	Events uint64 `json:"events"`
 	Marks  int    `json:"marks"`
-	Mark   string `json:"mark,omitempty"` // the last one
-	Whole  bool   `json:"whole"`          // the recording ends with its Close
+	Mark   string `json:"mark,omitempty"` // the last mark
+	Whole  bool   `json:"whole"`          // the recording ends with a Close
 }
 
-// Error is the error of a replay in which an allocation didn't fit, or its arena isn't in the plan.
+// Error is the error of a replay: an allocation didn't fit, or the allocation's arena isn't in the
+// plan.
 type Error struct {
 	Played
 	Scopes []string // the open scopes of the arena, the outermost first
-	// the calls to the allocation, in recordings of checked builds: function and file:line, the
-	// innermost first
+	// in recordings of checked builds, the calls that led to the allocation: function and
+	// file:line, the innermost first
 	Made []string
 	Err  error // the error that the program would get, with the key to raise
 }
 
-// Error returns one line, and further lines with the calls.
+// Error returns the error in one line, and further lines with the calls of Made.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Mark != "" {
@@ -59,7 +60,7 @@ func quoted(names []string) string {
 	return strings.Join(list, " > ")
 }
 
-// ErrMalformed is the error, wrapped, for a file that is damaged or isn't a recording.
+// ErrMalformed is in the chain of each error for a file that is damaged or isn't a recording.
 var ErrMalformed = errors.New("no recording")
 
 // Bounds for files from outside.
@@ -68,10 +69,10 @@ const (
 	arenasMax = 1 << 16 // more than a budget has
 )
 
-// Plan returns the plan in which a recording was made, with defaults filled in. Its error wraps
+// Plan returns the plan in which a recording was made, with defaults filled in. The error wraps
 // ErrMalformed if the file isn't a recording, or if the plan's tables take more than 1 GiB (with
-// the usual limits, 19,000 arenas). So opening the plan takes at most 1 GiB in addition to its
-// sizes.
+// the usual limits, 19,000 arenas). So opening the plan takes at most 1 GiB in addition to the
+// plan's sizes.
 func Plan(r io.Reader) (budget.Plan, error) {
 	plan, err := readPlan(bufio.NewReader(r))
 	if err != nil {
@@ -120,17 +121,18 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 }
 
 // Replay performs a recording on the tables of a budget with the plan, and returns the report at
-// its end. The MostOpen counts are the program's. Each Peak also is, to the byte, if the plan's
-// sizes are the program's. Replay returns one of these errors:
+// the end of the recording. Each MostOpen of the report has the program's value. If the plan has
+// the program's sizes, each Peak also has the program's value, to the byte. Replay returns one of
+// these errors:
 //
 //   - an [*Error], if an allocation didn't fit or an arena that the program used isn't in the plan
 //   - an error that wraps ErrMalformed, if the recording is damaged or r fails
 //   - the plan's error, if the plan is invalid
 //
-// The plan must contain the program's regions by name, and at least the slots, buffers, workers and
-// scratch arenas that the program used. Replay allocates only tables, so the plan may be one for a
-// larger machine. A hostile file can take time but little memory: in addition to the plan, at most
-// the file's size, and never more than 260 MiB.
+// The plan must contain regions with the names of the program's, and at least the slots, buffers,
+// workers and scratch arenas that the program used. Replay allocates only tables, so the plan may
+// be one for a larger machine. A hostile file can take time but little memory. In addition to the
+// plan's, a replay takes at most as much memory as the file's size, and never more than 260 MiB.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	arenas, err := budget.Dry(plan)
 	if err != nil {
@@ -157,13 +159,13 @@ func play(arenas budget.Arenas, r io.Reader) (Played, error) {
 	return p.Played, err
 }
 
-// Measure is [budget.Measure] for recordings in files. Its report contains the peaks of all
-// recordings, and its Plan is the smallest, to the byte, in which all of them run. Parts that no
-// recording used stay as planned. The numbers of slots, buffers, workers and scratch arenas, and
-// the limits, are the largest of the recordings' plans; everything else is from the first plan. All
-// plans must have the same regions in the same order. Only regions with limits of their own in the
-// report, such as those with slots, have their limits measured. Measure reads each file several
-// times.
+// Measure is [budget.Measure] for recordings in files. The report contains the highest peaks of all
+// recordings. The report's Plan is the smallest plan, to the byte, in which all recordings run.
+// Parts that no recording used stay as planned. The numbers of slots, buffers, workers and scratch
+// arenas, and the limits, are the largest of the recordings' plans. All other values are from the
+// first plan. All plans must have the same regions in the same order. Measure measures limits only
+// for regions with limits of their own in the report, such as regions with slots. Measure reads
+// each file several times.
 func Measure(names ...string) (budget.Report, error) {
 	if len(names) == 0 {
 		return budget.Report{}, errors.New("record: Measure: no recordings")

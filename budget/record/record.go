@@ -38,10 +38,11 @@ const (
 	textsMax = 1 << 16 // most texts with a number; others are written each time
 )
 
-// Start records the use of b to w from now on, and returns the recording. Call it once for a
+// Start writes each use of b to w from now on, and returns the recording. Call Start once for a
 // budget, at set-up, before other goroutines use the budget. Start fails after Seal or Close, at a
-// second call, while temporaries are open, and if w fails. If it fails, nothing is recorded. w must
-// not use the budget. A goroutine that opens or closes a scope may have to wait for a write to w.
+// second call, if w fails, and while temporaries ([scope.Scope.Temp]) are open. If Start fails,
+// nothing is recorded. w must not use the budget. A goroutine that opens or closes a scope may have
+// to wait for a write to w.
 func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	r := &Recording{to: w, buf: make([]byte, 0, bufSize), texts: map[string]uint64{}, sites: map[arena_c.Site]uint64{}}
 	arenas := budget.ArenasOf(b)
@@ -86,8 +87,8 @@ func (r *Recording) Mark(text string) {
 }
 
 // Close ends the recording and writes its remaining bytes. Call it after the budget's Close. Close
-// returns the first error of the writer, after which nothing was written; a second Close returns
-// the same error.
+// returns the first error of the writer. After this error nothing was written. A second Close
+// returns the same error.
 func (r *Recording) Close() error {
 	if r == nil {
 		return nil
