@@ -15,9 +15,9 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Open opens a budget of the plan and closes it at the end of the test. It ends the test if the
-// plan can't be opened. At the end it fails the test if Walk or Close returns an error, or if there
-// is a leak.
+// Open opens a budget of the plan and closes it at the end of the test. If the plan can't be
+// opened, Open ends the test. At the end, the test fails if Walk or Close returns an error, or if
+// there is a leak.
 func Open(t testing.TB, plan budget.Plan) *budget.Budget {
 	t.Helper()
 	b, err := budget.Open(plan)

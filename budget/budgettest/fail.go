@@ -17,30 +17,31 @@ import (
 )
 
 // FailEach runs fn in a budget of the plan again and again, each time with one size or limit too
-// small. For each size and limit it starts with 1, where fn's first request fails, and ends with
-// the value that fn needs. So each allocation and each registration of fn in a region, the frame or
-// a scratch arena is the first failure of some run. The requests after it also fail, except those
-// that fit into its padding.
+// small. For each size and limit, FailEach starts with 1, so that fn's first request fails. It ends
+// with the value that fn needs. A request is an allocation or a registration of fn in a region, the
+// frame or a scratch arena. Each request is the first failure of some run. The later requests of
+// this run also fail, except requests that fit into the padding of the first.
 //
-// In a checked build (-tags checked) FailEach continues with the plan as it is. It refuses only the
-// first request, in the next run only the second, and so on until a run ends without a refusal.
-// This finds code that overlooks a full error because a later request succeeds. Chunks of pools and
-// blocks of package arena also count as requests; allocations by C code and by Close's finalizers
-// don't. The requests of the whole process are counted, so no other goroutine may allocate from a
-// budget meanwhile. Other calls of FailEach wait.
+// In a checked build (-tags checked) FailEach then runs fn with the plan as it is. In the first of
+// these runs FailEach refuses only the first request, in the next run only the second, and so on
+// until a run ends without a refusal. These runs find code that overlooks a full error because a
+// later request succeeds. Chunks of pools and blocks of package arena also count as requests.
+// Allocations by C code and by finalizers in Close don't. FailEach counts the requests of the whole
+// process, so no other goroutine may allocate from a budget during the call. Other calls of
+// FailEach wait.
 //
-// fn returns the first full error that it gets, or nil if it gets none, and closes the scopes that
-// it opens. FailEach fails the test if:
+// fn must return the first full error that it gets, or nil if it gets none. fn must also close the
+// scopes that it opens. FailEach fails the test if:
 //
 //   - fn panics, or returns an error that isn't a full error of the key that was too small;
-//   - afterwards the walk doesn't cover the budget, Close returns an error, or there is a leak;
+//   - after fn, Walk or Close returns an error, or there is a leak;
 //   - in a checked build, fn returns nil or another full error although a request was refused. If
-//     fn goes on after a full error, it still returns that error at the end. A pool's chunk and an
-//     arena's block are exceptions: the refusal is only a nil, so fn may continue without the chunk
-//     or block, or return an error that is ErrFull.
+//     fn goes on after a full error, fn must still return that error at the end. A refused chunk of
+//     a pool or block of an arena is an exception, because the refusal is only a nil. There fn may
+//     continue without the chunk or block, or return any error that is ErrFull.
 //
 // The plan must be large enough for fn. FailEach prefaults no pages unless the plan says so. Cost:
-// at least an Open and a run of fn for each request of fn.
+// for each request of fn, at least an Open and a run of fn.
 func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	t.Helper()
 	if arena_c.Checked {
