@@ -3,22 +3,23 @@
 //
 //	view.Plan(file, plan)                // the plan: a memory map, to scale
 //	view.PlanDiff(file, old, new)        // two plans: their maps next to each other
-//	view.Report(file, b.Report())        // planned, used at most and used now, by label and scope
+//	view.Report(file, b.Report())        // sizes, peaks and current use, by label and scope
 //	view.Timeline(file, timeline.Read()) // each part over time
 //	view.Inside(file, inside)            // the contents of an arena, from region.Inside
 //
 // ReportText, TimelineText and InsideText write the same contents as text of 80 columns, and
-// [budget.Plan.String] returns a plan as text. ReportHTML writes tables for a page, such as that of
-// package live. [budget.Report.String] is for a log: slots share a line only if their metrics are
-// equal, while ReportText has one line for all slots of a region.
+// [budget.Plan.String] returns a plan as text. ReportHTML writes tables for a page, such as the
+// page of package live. [budget.Report.String] is for a log. In its text, slots share a line only
+// if their metrics are equal, while ReportText has one line for all slots of a region.
 //
-// A picture of two plans can be read without its colours: each kind of change of a part (added,
-// gone, grown, shrunk, moved) has a sign and a stroke.
+// In a picture of two plans, each kind of change of a part (added, gone, grown, shrunk, moved) has
+// a sign and a stroke. So the picture can be read without its colours.
 //
-// Each function makes at most one write. It returns the writer's error, or an error that says why
-// it can't draw its argument. It only reads its argument, so any goroutine may call it.
+// Each function makes at most one write. It returns the writer's error, or an error with the reason
+// why the argument can't be drawn. The functions only read their arguments, so any goroutine may
+// call them.
 //
 // A picture follows the reader's light or dark mode, and its text can be selected. The same
 // argument gives the same bytes on every target, so a test can compare a committed picture. Names
-// in it, such as labels, are escaped.
+// in a picture, such as labels, are escaped.
 package view

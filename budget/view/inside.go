@@ -8,15 +8,15 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Inside draws the contents of an arena. At the top is the whole arena to scale. Then follow the
+// Inside draws the contents of an arena. At the top is the whole arena, to scale. Below are the
 // used bytes in rows of equal length, with padding, the allocation point, and the chain of
-// finalizers from the newest to the oldest. Temporaries are at the far end. A list shows the kind,
-// scope, label, source line and bytes of the objects; its lines sum up to the used bytes. At the
-// end are pools by chunk, with numbers in the order in which Get will return free chunks, and the
-// blocks of heaps, buddies and rings.
+// finalizers from the newest to the oldest. Temporaries ([scope.Scope.Temp]) are at the far end. A
+// list shows the kind, scope, label, source line and bytes of the objects. The bytes of its lines
+// add up to the used bytes. At the end are the chunks of pools, and the blocks of heaps, buddies
+// and rings. Numbers show the order in which Get will return free chunks.
 //
-// If the objects are many, adjacent ones are drawn as runs. If in is invalid, Inside returns the
-// error of its Check and writes nothing. It makes Go allocations for each object.
+// If there are many objects, adjacent objects are drawn as runs. If in is invalid, Inside returns
+// the error of in.Check and writes nothing. Inside makes Go allocations for each object.
 func Inside(w io.Writer, in budget.Inside) error {
 	if err := in.Check(); err != nil {
 		return err

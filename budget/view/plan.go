@@ -12,8 +12,9 @@ import (
 
 // Plan draws the plan as a memory map, to scale: the tables, regions from bottom to top, then the
 // frame's buffers and the scratch arenas. Guards, and bytes that only round an arena up to 64 KiB,
-// are pale. Below the map each part has a line with its sizes. The total is the addresses of the
-// plan's Cost. For an invalid plan, Plan returns the error of its Cost and writes nothing.
+// are pale. Below the map each part has a line with its sizes. The total is Cost.Addresses of the
+// plan, its address space. For an invalid plan, Plan returns the error of [budget.Plan.Cost] and
+// writes nothing.
 func Plan(w io.Writer, p budget.Plan) error {
 	cost, err := p.Cost()
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 )
 
 // PlanDiff draws two plans as memory maps next to each other, to one scale, with the lowest address
-// at the top. A band joins the blocks of a part that is in both plans, by name, and shows whether
-// the part has grown, shrunk or moved. A sign shows whether a part was added, is gone, or has other
-// settings. A small part is drawn with a minimum height. Below the maps each part has a line with
-// its sizes, its first addresses (offsets if the plan sets no base) and the settings that differ.
-// At the end are the sums of [budget.Plan.Cost].
+// at the top. Parts of the plans match by name. If a part is in both plans, a band joins the part's
+// blocks, and shows whether the part has grown, shrunk or moved. A sign shows whether a part was
+// added, is gone, or has other settings. A small part is drawn with a minimum height. Below the
+// maps each part has a line with its sizes, its first addresses (offsets if the plan sets no base)
+// and the settings that differ. At the end are the sums of [budget.Plan.Cost].
 //
-// For an invalid plan, PlanDiff returns the error of its Cost with the plan's name, and writes
-// nothing.
+// For an invalid plan, PlanDiff returns the error of [budget.Plan.Cost] with the plan's name, and
+// writes nothing.
 func PlanDiff(w io.Writer, a, b budget.Plan) error {
 	d := planDiff{title: "plan " + a.Name}
 	if a.Name != b.Name {

@@ -9,17 +9,17 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Report draws the memory of a budget. The whole is at the top, to scale. Below it each part has a
-// bar as long as its planned size, filled with the bytes used now. The bar of a single arena also
-// shows the peak, paler. Slots, buffers of the frame and scratch arenas have a column each. Below a
-// part are its labels and scopes, largest first, in the colours of its bar: eight of each, and the
-// sum of the others. If the plan expects a size of a label, that size is shown, and a peak above
-// the tolerance gets a line. At the end are the Go heap, proxies and errors.
+// Report draws the memory of a budget. The whole budget is at the top, to scale. Below, each part
+// has a bar as long as the part's planned size, filled with the bytes used now. The bar of a single
+// arena also shows the peak, in a paler colour. Each slot, buffer of the frame and scratch arena
+// has a column. Below a part are its largest labels and scopes, in the colours of the bar: eight of
+// each, and the sum of the others. If the plan expects a size of a label, Report shows that size,
+// and adds a line for a peak above the tolerance. At the end are the Go heap, proxies and errors.
 //
-// Sizes are the report's, as [budget.SizeText] writes them; browsers show the exact bytes at the
+// Sizes are the report's, as [budget.SizeText] writes them. Browsers show the exact bytes at the
 // pointer. Metrics are those of [budget.Figures]. If a part has several arenas, "now" and "at most"
-// are those of the fullest arena, and another column shows the bytes of all together, as the bar
-// does. Report also draws a report from outside, as far as it makes sense.
+// are the fullest arena's. Another column, and the bar, then show the bytes of all arenas together.
+// Report also draws a report from another program, as far as the report makes sense.
 func Report(w io.Writer, r budget.Report) error {
 	d := reportDrawing{lines: reportLines(r)}
 	d.measure()

@@ -13,9 +13,9 @@ import (
 // textWidth is the width of all texts in letters.
 const textWidth = 80
 
-// ReportText writes the contents of [Report] as lines of at most 80 columns. In a bar, # are bytes
-// used now and + those up to the peak. Slots, buffers and scratch arenas have a row below, with a
-// sign for each.
+// ReportText writes the contents of [Report] as lines of at most 80 columns. In a bar, each #
+// stands for bytes used now, and each + for further bytes up to the peak. Below the bar of slots,
+// buffers or scratch arenas is a row with a sign for each arena.
 func ReportText(w io.Writer, r budget.Report) error {
 	lines := reportLines(r)
 	t := table{columns: cellWidths(lines), first: firstCell(lines), name: 8}

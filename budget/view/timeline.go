@@ -23,14 +23,15 @@ const (
 	columns       = int((timeRight - timeLeft) / 10) // a sample is at least a pixel wide
 )
 
-// Timeline draws the memory of each part of a plan over time. The height of a part's band is the
-// planned size; the bytes in use have the part's colour, and the highest peak is a text. The slots
-// of a region, the frame's buffers and the scratch arenas share a band, which shows the fullest in
-// each sample. Marks below a band are loads and rewinds, a triangle on it is a warning, and a red
-// cross is a full error. An expectation ([budget.Expected]) is a dashed line in a hatched area as
-// high as its tolerance. The note of a region stands above its band. A picture has at most 24
-// bands; its last line counts the other parts. It has at most one column for each pixel, which
-// shows the highest of its samples. Timeline draws any data, so its only error is w's.
+// Timeline draws the memory of each part of a plan over time, as a band. The height of a band is
+// the part's planned size. The bytes in use have the part's colour, and a text has the highest
+// peak. The slots of a region share a band, and so do the frame's buffers, and the scratch arenas.
+// Such a band shows the fullest arena in each sample. Marks below a band are loads and rewinds, a
+// triangle on a band is a warning, and a red cross is a full error. An expectation
+// ([budget.Expected]) is a dashed line in a hatched area, as high as the tolerance. The note of a
+// region is above the region's band. A picture has at most 24 bands; the last line counts the other
+// parts. If several samples share a column of pixels, the column shows the highest of these
+// samples. Timeline draws any data, so it returns only errors of w.
 func Timeline(w io.Writer, data budget.TimelineData) error {
 	d := timelineDrawing{timeline: timelineOf(data, columns)}
 	d.bottom = timeTop + bandPitch*px(len(d.bands))

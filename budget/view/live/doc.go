@@ -15,27 +15,28 @@
 //	mux.Handle("/memory/", http.StripPrefix("/memory", page))
 //
 // The page reads [budget.Budget.Published], by default at most four times a second, and only while
-// it has viewers, which share one copy. It is read-only, and loads nothing from other servers.
-// Server-sent events bring changes; without JavaScript the page is static.
+// it has viewers. All viewers share one copy. The page is read-only, and loads nothing from other
+// servers. Server-sent events bring changes. Without JavaScript the page is static.
 //
-// The files are report.json (the whole [budget.Report]), map.svg, and with Options.Timeline
-// timeline.json, timeline.csv and timeline.svg. The page shows both pictures, and renews them every
-// two seconds.
+// The files are report.json (the whole [budget.Report]) and map.svg. With Options.Timeline there
+// are also timeline.json, timeline.csv and timeline.svg. The page shows the pictures, and renews
+// them every two seconds.
 //
 // # Costs
 //
-// Without viewers a page costs nothing. With viewers it copies the report four times a second,
-// under the locks that a Load takes when it publishes, and makes its HTML once for all viewers. A
-// page of 84 arenas is 14 KiB. Making it allocates 0.6 MiB on the Go heap, so 2.4 MiB a second. Its
-// picture, every two seconds, is 48 KiB and allocates 0.9 MiB. Add that to your go_heap.
+// Without viewers a page costs nothing. With viewers, it copies the report four times a second,
+// under the locks that a Load takes when the Load publishes. It makes the HTML once for all
+// viewers. For 84 arenas the HTML has 14 KiB. Each time, the HTML takes 0.6 MiB of Go allocations,
+// so 2.4 MiB a second. The picture, every two seconds, has 48 KiB and takes 0.9 MiB of Go
+// allocations. Add these amounts to your go_heap.
 //
 // # Limits
 //
 // Clients that send requests without pause take processor time from the program. All clients share
-// an answer, and [Listen] limits the bandwidth; in your own server, that server's limits apply.
+// an answer, and [Listen] limits the bandwidth. In your own server, that server's limits apply.
 //
-// There is no password and no encryption. [Listen] accepts only addresses of this machine, unless
-// ServerOptions.Public is set; if you mount a page in another server, you decide on access. The
+// A page has no password and no encryption. [Listen] accepts only addresses of this machine, unless
+// ServerOptions.Public is set. If you mount a page in another server, you decide on access. The
 // page shows the names of labels, scopes and regions, and in checked builds source lines.
 //
 // # Goroutines

@@ -23,7 +23,7 @@ type Feed struct {
 // FeedOptions are the bounds of a feed.
 type FeedOptions struct {
 	Every   time.Duration // least time between two states; 0 is 250 ms
-	Viewers int           // streams at once; 0 is 32
+	Viewers int           // most streams at once; 0 is 32
 }
 
 const (
@@ -38,10 +38,10 @@ const (
 	stall   = 5 * time.Second  // for a viewer to read an event
 )
 
-// NewFeed returns a feed of newest's results, each sent as the data of an event. newest is called
-// only while there are viewers, by one goroutine at a time, at most once in o.Every; all viewers
-// share its result. A result equal to the last one isn't sent again. NewFeed panics if o.Viewers is
-// negative.
+// NewFeed returns a feed of newest's results. Each result is sent as the data of an event. The feed
+// calls newest only while there are viewers, in one goroutine at a time, and at most once in
+// o.Every. All viewers share a result. A result equal to the last one isn't sent again. NewFeed
+// panics if o.Viewers is negative.
 func NewFeed(newest func() []byte, o FeedOptions) *Feed {
 	if o.Viewers < 0 {
 		panic("live: BUG: a feed for a negative number of viewers")
@@ -71,8 +71,9 @@ func (e event) next(data []byte) event {
 }
 
 // ServeHTTP sends events until the viewer is gone or the feed closed. If FeedOptions.Viewers
-// streams are open or the feed is closed, it answers with status 503 and Retry-After. A viewer that
-// reads nothing for 5 seconds is dropped. If w doesn't support write deadlines, the status is 500.
+// streams are open or the feed is closed, ServeHTTP answers with status 503 and Retry-After. A
+// viewer that reads nothing for 5 seconds is dropped. If w doesn't support write deadlines, the
+// status is 500.
 func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case f.viewers <- struct{}{}:
@@ -122,7 +123,8 @@ func (f *Feed) stream(gone context.Context, v viewer) {
 	}
 }
 
-// Close ends all streams and waits for them, at most 5 seconds for a viewer that reads nothing.
+// Close ends all streams and waits for their ends. A viewer that reads nothing takes at most 5
+// seconds.
 func (f *Feed) Close() {
 	f.once.Do(func() {
 		f.cancel()

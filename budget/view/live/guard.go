@@ -18,14 +18,15 @@ const (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Guard protects a handler that shows data of a program and changes nothing. It returns a handler
-// that passes GET and HEAD requests with URLs of up to 1024 bytes on to h, and refuses all others.
-// Every answer forbids the browser to load from other servers, and the client has 10 seconds to
-// read it.
+// Guard protects a handler that shows data of a program and changes nothing. The handler that Guard
+// returns passes GET and HEAD requests with URLs of up to 1024 bytes on to h. It refuses all other
+// requests. Every answer forbids the browser to load from other servers, and the client has 10
+// seconds to read it.
 //
 // An attacker's host name can lead a browser to this machine (DNS rebinding). So the host of a
 // request must be an address, localhost, or one of hosts. Requests for other hosts get status 403.
-// So do requests by pages of other sites, except when the user follows a link there.
+// Requests by pages of other sites also get status 403, except when the user follows a link on such
+// a page.
 func Guard(h http.Handler, hosts ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())

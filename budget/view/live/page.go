@@ -15,20 +15,20 @@ import (
 // Options are the contents and bounds of a page.
 type Options struct {
 	Timeline *budget.Timeline // memory over time; nil for none
-	Links    []Link           // in the page's head
+	Links    []Link           // the links in the page's head
 	Hosts    []string         // further host names of the server, for Guard
-	Viewers  int              // streams at once; 0 is 32. Pages without a stream poll
+	Viewers  int              // most streams at once; 0 is 32. Further pages poll
 	Every    time.Duration    // least time between two readings; 0 is 250 ms
-	// Report replaces Budget.Published, for a program that adds proxies. Any goroutine calls it,
-	// one at a time.
+	// Report replaces Budget.Published, for a program that adds proxies. The page calls Report from
+	// any goroutine, one at a time.
 	Report func() budget.Report
 }
 
 // Link is a link to another page of the program, or to a file.
 type Link struct {
 	Name string // the shown text: "profile"
-	// Path is relative to the page, from the server's root ("/debug/pprof/heap"), http: or https:.
-	// Other links are disabled.
+	// Path is relative to the page, or begins with the server's root ("/debug/pprof/heap"), http:
+	// or https:. Links with other paths are disabled.
 	Path string
 }
 

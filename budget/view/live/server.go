@@ -24,11 +24,11 @@ type Server struct {
 // ServerOptions are the limits of a server.
 type ServerOptions struct {
 	Public      bool // accept addresses that other machines can reach
-	Connections int  // at once; 0 is 128. Further connections are closed without an answer
+	Connections int  // most at once; 0 is 128. Further connections are closed without an answer
 
-	// PerAddress is the maximum of connections of an IP address, or of the addresses of an IPv6 /64
-	// together. 0 is a quarter of Connections, so that one address can't take them all. Further
-	// connections get status 503 and both numbers. Behind a proxy all viewers have the proxy's
+	// PerAddress is the maximum of connections from one IP address, or from all addresses of an
+	// IPv6 /64 together. 0 is a quarter of Connections, so that one address can't take all
+	// connections. Further connections get status 503. Behind a proxy all viewers have the proxy's
 	// address.
 	PerAddress int
 }
@@ -48,14 +48,15 @@ const (
 	shutdownTime = time.Second
 )
 
-// Listen serves h on a TCP address, such as "127.0.0.1:0" (port 0 is any free one), in a goroutine
-// of its own until Close. It fails if it can't listen there, or if other machines can reach the
-// address, unless o.Public is set.
+// Listen serves h on a TCP address, such as "127.0.0.1:0" (port 0 means any free port), in a
+// goroutine of its own until Close. Listen fails if it can't listen on the address. Unless o.Public
+// is set, Listen also fails if other machines can reach the address.
 //
-// A request must arrive within 5 seconds of its connection or of the answer before it; its header
-// may have 8 KiB. Each connection takes one or two goroutines, and 64 KiB or more of the system's
-// memory while its answer is unread. All connections together write at most 64 MiB and 5000 times a
-// second, so clients that send requests without pause wait.
+// A request must arrive within 5 seconds after the connection began or after the last answer. The
+// request's header may have 8 KiB. Each connection takes one or two goroutines, and 64 KiB or more
+// of the system's memory while its answer is unread. All connections together write at most 64 MiB
+// a second, and at most 5000 times a second. So clients that send requests without pause have to
+// wait.
 func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
