@@ -27,10 +27,10 @@ const (
 	answerMost  = 1 << 20 // bytes of an answer, or of a line of a watch
 )
 
-// Client makes calls to a sidecar. A call fails if ctx ends, after two seconds without an answer,
-// or if the answer isn't as the protocol says. Each call is a connection of its own, so a sidecar
-// that restarts fails only the calls until it listens. A call allocates about 12 KiB on the Go
-// heap.
+// Client makes calls to a sidecar of Agones. A call fails if ctx ends, if there is no answer within
+// two seconds, or if the answer isn't as the protocol says. Each call has a connection of its own.
+// So when a sidecar restarts, calls fail only until the sidecar listens again. A call allocates
+// about 12 KiB on the Go heap.
 type Client struct {
 	base string
 	http http.Client
@@ -50,10 +50,10 @@ func newClient(address string, dial func(ctx context.Context, network, address s
 	}}
 }
 
-// FromEnv returns a client of this server's sidecar: on localhost, at the port in [PortVariable],
-// or at 9358 if the variable isn't set. It fails if the variable isn't a port. A program that also
-// runs without Agones checks first whether the variable is set, because without a sidecar each call
-// fails.
+// FromEnv returns a client of this server's sidecar, on localhost. The port is the value of
+// [PortVariable], or 9358 if the variable isn't set. FromEnv fails if the value isn't a port.
+// Without a sidecar each call fails. So a program that also runs without Agones must first check
+// whether the variable is set.
 func FromEnv() (*Client, error) {
 	port := os.Getenv(PortVariable)
 	if port == "" {
@@ -65,18 +65,18 @@ func FromEnv() (*Client, error) {
 	return New("localhost:" + port), nil
 }
 
-// Ready declares that the server accepts players. It also ends an allocation.
+// Ready declares that the server accepts players. Ready also ends an allocation.
 func (c *Client) Ready(ctx context.Context) error { return c.post(ctx, "/ready", empty{}) }
 
-// Health declares that the server is well. Agones expects it once in each period of the fleet's
-// spec ([GameServer]).
+// Health declares that the server is well. Agones expects a call in each period of the fleet's spec
+// ([HealthSpec]).
 func (c *Client) Health(ctx context.Context) error { return c.post(ctx, "/health", empty{}) }
 
 // Allocate declares that the server has players.
 func (c *Client) Allocate(ctx context.Context) error { return c.post(ctx, "/allocate", empty{}) }
 
-// Reserve keeps the server from being allocated or removed for d, rounded up to seconds; then the
-// server is ready again. If d is 0, the server stays reserved until the next call of Ready or
+// Reserve keeps Agones from allocating or removing the server for d, rounded up to seconds. Then
+// the server is ready again. If d is 0, the server stays reserved until the next call of Ready or
 // Allocate.
 func (c *Client) Reserve(ctx context.Context, d time.Duration) error {
 	if d < 0 {
@@ -102,7 +102,7 @@ func (c *Client) SetAnnotation(ctx context.Context, key, value string) error {
 	return c.call(ctx, http.MethodPut, "/metadata/annotation", keyValue{key, value}, &empty{})
 }
 
-// GameServer returns the sidecar's knowledge of the game server. It may lag behind the calls.
+// GameServer returns the game server as the sidecar knows it. The result may lag behind the calls.
 func (c *Client) GameServer(ctx context.Context) (GameServer, error) {
 	const method, path = http.MethodGet, "/gameserver"
 	var answer gameServerJSON
@@ -117,8 +117,8 @@ func (c *Client) GameServer(ctx context.Context) (GameServer, error) {
 }
 
 // Watch returns the game server in its current state, and again after each change. The sequence
-// ends with an error, such as that of ctx or of a sidecar that ends the watch. The caller may then
-// watch again. Between two changes no time limit applies.
+// ends with an error, for example if ctx ends or the sidecar ends the watch. The caller may then
+// call Watch again. There is no time limit between two changes.
 func (c *Client) Watch(ctx context.Context) iter.Seq2[GameServer, error] {
 	const method, path = http.MethodGet, "/watch/gameserver"
 	return func(yield func(GameServer, error) bool) {
@@ -189,7 +189,7 @@ func (c *Client) SetCount(ctx context.Context, name string, n int64) (Counter, e
 }
 
 // AddCount adds n to a counter's count, and returns the counter. n may be negative, but not 0. If
-// AddCount fails, the caller can't know whether n was added, so prefer SetCount.
+// AddCount fails, the caller can't know whether n was added. So prefer SetCount.
 func (c *Client) AddCount(ctx context.Context, name string, n int64) (Counter, error) {
 	if n == 0 {
 		return Counter{}, fmt.Errorf("agones: AddCount(%q, 0): Agones refuses to add 0", name)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// GameServer is the sidecar's knowledge of a game server: the fields of Kubernetes' object that the
-// SDK returns.
+// GameServer is a game server as the sidecar knows it: the fields that the SDK returns of the
+// object in Kubernetes.
 type GameServer struct {
 	Name, Namespace, UID string
 	Created              int64 // seconds since 1970

@@ -39,18 +39,19 @@ type Options struct {
 	// such as its count of ticks. It must also change while no room is in use, or Agones replaces
 	// the idle server. The link calls Ticks from its own goroutine. Required.
 	Ticks func() uint64
-	// InUse returns the number of rooms in use; default: the slots that are taken. The link calls
-	// it several times a second from its own goroutine. It mustn't block.
+	// InUse returns the number of rooms in use. The default is the number of slots that are taken.
+	// The link calls InUse several times a second from its own goroutine, so InUse mustn't block.
 	InUse func() int
 	// Capacity is the maximum of rooms in use. The default, and the highest value, is the number of
-	// the region's slots. Set it if some slots aren't for rooms, such as those for the next maps.
+	// the region's slots. Set Capacity if some slots aren't for rooms, such as slots for the next
+	// maps.
 	Capacity int
 	// Log gets the first error of each kind of call, and each state of the game server that isn't
-	// as the link asked. The link calls it from its own goroutine; default: errors are dropped.
+	// as the link asked. The link calls Log from its own goroutine. By default errors are dropped.
 	Log func(error)
 }
 
-// Link ties a budget to a sidecar. [Client.Link] starts it.
+// Link ties a budget to a sidecar. [Client.Link] starts a Link.
 type Link struct {
 	c        *Client
 	o        Options
@@ -88,10 +89,10 @@ type duty struct {
 }
 
 // Link starts a link between the slots of b's region and the sidecar. Call it when the program
-// accepts players. The link sends the first Health when Options.Ticks has changed; Agones waits for
-// that as long as the fleet's initial delay ([HealthSpec]).
+// accepts players. The link sends the first Health when Options.Ticks has changed. Agones waits for
+// the first Health as long as the fleet's initial delay ([HealthSpec]).
 //
-// Link makes no call itself, so it doesn't fail if there is no sidecar; the link then waits for a
+// Link itself makes no call. If there is no sidecar, Link succeeds, and the link waits for a
 // sidecar. End the link by Shutdown or Close before you close b. Link fails if an option is wrong.
 // It panics if b's plan has no such region, or a region without slots.
 func (c *Client) Link(b *budget.Budget, region string, o Options) (*Link, error) {
@@ -156,8 +157,8 @@ func (l *Link) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Close ends the link and interrupts its current call. It makes no further call; without Health,
-// Agones soon replaces the server.
+// Close ends the link and interrupts the current call. After Close the link makes no call. Without
+// Health, Agones soon replaces the server.
 func (l *Link) Close() {
 	l.cancel()
 	<-l.ended
