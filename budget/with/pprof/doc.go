@@ -1,5 +1,5 @@
-// Package pprof shows the memory of a budget in go tool pprof; Go's own profiler doesn't see it.
-// The package is a module of its own, imported as with:
+// Package pprof shows the memory of a budget in go tool pprof. Go's own profiler doesn't see this
+// memory. The package is a module of its own, imported as with:
 //
 //	import with "github.com/upfront-mem/upfront/budget/with/pprof"
 //
@@ -12,8 +12,9 @@
 //
 //	budget game > region match > slot match 3 > scope match > label sound
 //
-// In a checked build the calls that allocated follow, such as main.load at load.go:31. Bytes that
-// belong to no inner level are the outer level's. Select a sample type with -sample_index=NAME:
+// In a checked build, the calls that allocated follow, such as main.load at load.go:31. If bytes
+// belong to no inner level, they count as the outer level's. Select a sample type with
+// -sample_index=NAME:
 //
 //	inuse_space         bytes in use: the sum of Used in the report and its CHeap (default)
 //	peak_space          the peak of each arena since Open
@@ -25,14 +26,15 @@
 //	labels_peak_space   the peak of a label
 //
 // Reports of checked builds also have inuse_objects, alloc_objects, scopes_peak_objects and
-// padding_space. Any other nonzero figure of budget.Figures that is a sum of bytes is a sample type
-// with _space after its name.
+// padding_space. There is also a sample type for each other nonzero figure of budget.Figures that
+// is a sum of bytes: the figure's name and _space.
 //
 // Peaks of arenas, scopes and labels are from different moments, so their sum is an upper bound of
 // the bytes in use at once.
 //
-// A release build's report shows the bytes of labels, but not their scopes. If only one scope of an
-// arena uses bytes, as in a loaded region, its labels are below it in inuse_space; otherwise labels
-// are only in labels_inuse_space. Samples have the tags budget, region, arena (for slots, buffers
-// and scratch arenas), scope, label and, in checked builds, type, for -tags and -tagfocus.
+// A release build's report shows the bytes of each label, but not the label's scope. If only one
+// scope of an arena uses bytes, as in a loaded region, the labels are below that scope in
+// inuse_space. Otherwise labels are only in labels_inuse_space. For -tags and -tagfocus, samples
+// have the tags budget, region, arena (for slots, buffers and scratch arenas), scope, label and, in
+// checked builds, type.
 package pprof
