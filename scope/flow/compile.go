@@ -14,9 +14,9 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// Compile makes the blob of a graph for hosts with this vocabulary. It checks all of the source:
-// the error joins every [Fault] in the order of the source, as by errors.Join. It works on the Go
-// heap.
+// Compile makes the blob of a graph for hosts with this vocabulary. Compile checks all of the
+// source. The error joins every [Fault] in the order of the source, as errors.Join does. Compile
+// works on the Go heap.
 func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, err error) {
 	c := compiler{source: &source, vocabulary: vocabulary}
 	if data, err = c.compile(); err != nil {

@@ -1,6 +1,6 @@
-// Package flow runs level scripts: graphs of events, actions and variables, which are data. A graph
-// is compiled to one blob without pointers. All data that changes while a graph runs is in a second
-// block for each instance.
+// Package flow runs level scripts. A script is data: a graph of events, actions and variables. A
+// graph is compiled to one blob without pointers. Each instance of the graph has a second block for
+// the data that changes while the graph runs.
 //
 //	var (
 //		host = flow.NewHost[World]()
@@ -19,15 +19,15 @@
 //	runner.End()
 //
 // A [Host] declares the actions and events of graphs. A [Source] is a graph as its author writes
-// it. [Compile] makes its blob or reports every error, and [Graph.Source] returns the source again.
-// [Strip] makes a smaller blob without names. A [Graph] is a loaded blob, and a [Runner] runs its
-// instances.
+// it. [Compile] makes a blob of a source, or reports every error in the source. [Graph.Source]
+// returns the source again. [Strip] makes a smaller blob without names. A [Graph] is a loaded blob,
+// and a [Runner] runs its instances.
 //
 // # Nodes
 //
-// A link leads from a list of a node to a port of a node. The links of a list run in order, depth
-// first: all nodes behind the first link run before the second link. A node that goes on runs the
-// links of its first list.
+// A node has lists of links. Each link leads to a port of a node. The links of a list run in order,
+// depth first: all nodes behind the first link run before the second link runs. A node that "goes
+// on" runs the links of its first list.
 //
 //	type      inputs            lists       ports                 effect
 //	event     –                 then        –                     starts; writes its values
@@ -52,28 +52,29 @@
 //   - A timer of less than 1 tick counts as 1 tick.
 //   - A sequence goes to one list each time it is entered. To run several actions in order, link
 //     them all from one list.
-//   - After a send, the level's graph finishes before the links of the send run.
+//   - After a send, the level's graph ([Runner.SendTo]) finishes before the links of the send run.
 //   - An int wraps around.
-//   - closed and done are constants: the initial state of an instance.
+//   - The inputs closed and done are constants: the initial state of the node in each instance.
 //   - A missing input is zero.
-//   - Parameters have the names of the struct's fields: HasKey is has_key.
+//   - Parameters have the names of the fields of the Go struct: HasKey is has_key.
 //
 // # Variables
 //
-// A variable is a bool, an int of 32 bits, a number (a float of 32 bits) or a handle (64 bits). A
-// variable that an event or an action writes has no other writer. Any number of set and add nodes
-// may write any other variable.
+// A variable is a bool, an int of 32 bits, a number (a float of 32 bits) or a handle (64 bits). If
+// an event or an action writes a variable, no other node may write that variable. Any number of set
+// and add nodes may write any other variable.
 //
 // # Running
 //
 // A runner runs one graph at a time, only between Begin and End, in the goroutine that called
-// Begin. Any other call is a bug of the program and panics; a call from another goroutine is
-// detected only in checked builds, or while an event runs. Running allocates nothing on the Go
-// heap, and calls no C.
+// Begin. Any other call is a bug of the program and panics. Checked builds detect a Fire or Tick
+// from another goroutine. Other builds detect it only while an event runs. Running allocates
+// nothing on the Go heap, and calls no C.
 //
-// An event that takes more steps than the runner allows returns an error that names the graph, the
-// event and the node, and the level goes on. An action that can't do its work calls Fail: the links
-// of its node don't run, all others do, and the error names the node.
+// If an event takes more steps than the runner allows, Fire returns an error that names the graph,
+// the event and the node. The level goes on. An action that can't do its work calls [Runner.Fail].
+// The links of the action's node then don't run, but all other links do, and the error names the
+// node.
 //
 // Source: Niklas Frykholm, "Visual Scripting the Data-Oriented Way" (Bitsquid).
 package flow

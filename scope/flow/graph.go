@@ -13,8 +13,9 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Graph is a loaded graph; Instances reserves memory for its instances. It ends with the scope in
-// which it was loaded. One goroutine at a time uses a graph. The zero Graph panics.
+// Graph is a loaded graph. [Graph.Instances] reserves memory for the instances. A Graph ends with
+// the scope in which it was loaded. One goroutine at a time may use a Graph. Methods of the zero
+// Graph panic.
 type Graph struct {
 	of       *vocabulary
 	root     *root
@@ -30,14 +31,15 @@ type Graph struct {
 	running  Instance // the instance that a runner is in
 }
 
-// Instance names an instance of a graph. It is 8 bytes of plain data that may be stored in any
-// block. It is valid only in the graph that made it. The zero Instance names no instance.
+// Instance names an instance of a graph. An Instance has 8 bytes of plain data, and may be stored
+// in any block. An Instance is valid only in the graph that made it. The zero Instance names no
+// instance.
 type Instance uint64
 
-// Size returns the bytes of a scope that Load and Instances take for the graph in data with a
-// number of instances: a copy of the blob, 4 bytes for each action, some 80 bytes, and for each
-// instance 9 bytes and its dynamic data. Size checks data as Load does. scratch has
-// blob.ScratchSize bytes.
+// Size returns the number of bytes that Load and Instances take in a scope, for the graph in data
+// and a number of instances. The bytes are a copy of the blob, 4 bytes for each action, some 80
+// bytes, and for each instance 9 bytes and the instance's dynamic data. Size checks data as Load
+// does. scratch must have blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, _, err := verify(data, scratch)
 	if err != nil {
@@ -69,10 +71,10 @@ const nodeSize = 16
 
 // Load checks a blob, which may come from any source, and makes a graph of a copy in s. The copy
 // stays constant. Load returns an error if data isn't a graph, or if the host doesn't declare the
-// graph's actions and events. A full s unwinds; see [Size]. scratch has blob.ScratchSize bytes;
-// scratch and data aren't needed afterwards. Cost: some 150 ns a node, including blob.Verify, and
-// an entry in the table of limits.owned. On the Go heap Load allocates the Graph, and copies to
-// compare with the host's vocabulary.
+// graph's actions and events. If s is full, Load unwinds; see [Size]. scratch must have
+// blob.ScratchSize bytes. Load doesn't need scratch and data afterwards. Cost: some 150 ns a node,
+// including blob.Verify, and one of the owned values that the plan's limits.owned allows. On the Go
+// heap Load allocates the Graph, and copies to compare with the host's vocabulary.
 func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) {
 	h.declared()
 	r, b, err := verify(data, scratch)
@@ -103,11 +105,12 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) 
 	return g, nil
 }
 
-// Instances reserves memory for n instances in the scope in which the graph was loaded, which must
-// be the topmost scope. All data that changes as graphs run is there, so a level's saved state may
-// begin after the blob. A full scope unwinds. A second call panics, and so does a call in a state
-// that is complete (save.NewRing). Cost: 64 bytes, and for each instance 9 bytes and its dynamic
-// data; one call into C.
+// Instances reserves memory for n instances in the scope in which the graph was loaded. That scope
+// must be the topmost scope. The reserved memory holds all data that changes as graphs run, so a
+// level's saved state (package budget/save) may begin after the blob. If the scope is full,
+// Instances unwinds. A second call panics, and so does a call after save.NewRing has completed the
+// state. Cost: 64 bytes, for each instance 9 bytes and the instance's dynamic data, and one call
+// into C.
 func (g *Graph) Instances(n int) {
 	g.loaded()
 	if g.pool != nil {
@@ -223,8 +226,8 @@ func (g *Graph) New() Instance {
 	return Instance(handle)
 }
 
-// Free ends an instance. It panics, without a change, if the instance isn't live or a runner is in
-// it.
+// Free ends an instance. If the instance isn't live, or a runner runs it now, Free panics without a
+// change.
 func (g *Graph) Free(i Instance) {
 	g.loaded()
 	if i == g.running && i != 0 {
@@ -252,15 +255,15 @@ func (g *Graph) Live(i Instance) bool {
 	return g.at(i) != nil
 }
 
-// Seed sets the state of an instance's random numbers, which at first is the source's seed. It
-// panics if the instance isn't live.
+// Seed sets the state of an instance's random numbers. At first that state is the source's seed.
+// Seed panics if the instance isn't live.
 func (g *Graph) Seed(i Instance, seed uint32) {
 	(*head)(g.data("Seed", i)).random = seed
 }
 
-// Value returns the value in an instance of the variable with this index in Source: a bool, int32,
-// float32 or uint64. It panics if the instance isn't live, or for an index of no variable. It is
-// for tools and tests.
+// Value returns the value of a variable in an instance, as a bool, int32, float32 or uint64.
+// variable is the variable's index in Source. Value panics if the instance isn't live, or if there
+// is no such variable. Value is for tools and tests.
 func (g *Graph) Value(i Instance, variable int) any {
 	data := g.data("Value", i)
 	v := g.root.Variables.Get(g.blob)[variable]

@@ -10,8 +10,9 @@ import (
 	"unsafe"
 )
 
-// Host declares the actions of graphs on a World, and the events that the program fires. Declare it
-// once, at package level, and its actions and events before the first Load. The zero Host panics.
+// Host declares the actions of graphs on a World, and the events that the program fires. Make one
+// Host, at package level, and declare its actions and events before the first Load. Methods of the
+// zero Host panic.
 type Host[World any] struct{ vocabulary }
 
 // vocabulary is a host without its World type.
@@ -39,9 +40,9 @@ func (v *vocabulary) declared() {
 }
 
 // NewAction declares an action for nodes of the type "action", and returns its signature. The
-// fields of P are of types In and Out, and are stored in the node. fn uses them only while it runs.
-// It may not call Fire or Tick of the same runner. NewAction panics for a field of another type, a
-// nil fn, or a name declared twice.
+// fields of P have the types In and Out, and are stored in the node. fn may use the fields only
+// while fn runs. fn must not call Fire or Tick of the same runner. NewAction panics for a field of
+// another type, a nil fn, or a name declared twice.
 func NewAction[World, P any](
 	h *Host[World], name string, fn func(r *Runner, w *World, p *P),
 ) Signature {
@@ -80,9 +81,9 @@ type signal struct {
 }
 
 // NewEvent declares an event for nodes of the types "event" and "send". The fields of V are of the
-// kinds bool, int32, float32 or uint64; an event node writes them to the variables that it names.
-// NewEvent panics for a field of another kind, a name declared twice, or a field Key, which would
-// hide the event's key.
+// kinds bool, int32, float32 or uint64. An event node writes the fields to the variables that the
+// node names. NewEvent panics for a field of another kind, a name declared twice, or a field Key,
+// which would hide the event's key.
 func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	h.declared()
 	s := Signature{Name: name}

@@ -12,11 +12,11 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Runner runs graphs of one host, one at a time: events by Fire, delays and timers by Tick. One
-// goroutine at a time uses it, between Begin and End; other calls panic. From End to Begin it keeps
-// only the target of sends and the function of Trace. Delays, timers and random numbers are in the
-// instances, so a program may save and restore the instances and continue unchanged. The zero
-// Runner panics.
+// Runner runs graphs of one host, one graph at a time. Fire runs events, and Tick runs delays and
+// timers. One goroutine at a time may use a Runner, between Begin and End; other calls panic. From
+// End to Begin a Runner keeps only the target of sends and the function of Trace. Delays, timers
+// and random numbers are in the instances, so a program may save and restore the instances and
+// continue unchanged. Methods of the zero Runner panic.
 type Runner struct {
 	word  atomic.Uint32
 	of    *vocabulary
@@ -54,9 +54,10 @@ const (
 	running
 )
 
-// NewRunner makes a runner for graphs of the host in this world, with a limit on the steps of each
-// event. It takes 24 bytes of s and 16 for each step, an entry in the table of limits.owned, and
-// one allocation on the Go heap. A full s unwinds. NewRunner panics if steps isn't from 1 to 2^26.
+// NewRunner makes a runner for graphs of the host in this world. steps is the maximum number of
+// steps of an event. The runner takes 24 bytes of s and 16 for each step, one of the owned values
+// that the plan's limits.owned allows, and one Go allocation. If s is full, NewRunner unwinds.
+// NewRunner panics if steps isn't from 1 to 2^26.
 func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner {
 	h.declared()
 	if steps < 1 || steps > stepsMax {
@@ -84,18 +85,20 @@ func (r *Runner) SendTo(level *Graph, i Instance) {
 	r.level = place{level, i}
 }
 
-// Trace calls fn before each step, from the next event, delay or timer on; nil stops it.
+// Trace calls fn before each step, from the next event, delay or timer on. A nil fn stops the
+// trace.
 func (r *Runner) Trace(fn func(Step)) { r.trace = fn }
 
 // Step is a node that is about to run.
 type Step struct {
 	Graph    *Graph
 	Instance Instance
-	Node     int // its index in Source; the first step is the node that began the run
-	Port     int // by which it is entered
+	Node     int // the node's index in Source; the first step is the node that began the run
+	Port     int // the port by which the node is entered
 }
 
-// PortName returns the port by which the node is entered, as a [Link] has it: "" is the first.
+// PortName returns the name of the port by which the node is entered, as in a [Link]. The first
+// port's name is "".
 func (s Step) PortName() string {
 	if s.Port == 0 {
 		return ""
@@ -185,8 +188,8 @@ func (e Event[V]) Fire(r *Runner, g *Graph, i Instance, key int32, values V) err
 }
 
 // FireNamed is Fire for tools, by the name of the event in the vocabulary. The values are in the
-// order of its parameters, each as in a [Variable]. A missing value is zero. It works on the Go
-// heap.
+// order of the event's parameters, each as in a [Variable]. A missing value is zero. FireNamed
+// works on the Go heap.
 func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values ...any) error {
 	r.mine(g)
 	of := slices.IndexFunc(r.of.Events, func(s Signature) bool { return s.Name == event })
@@ -400,9 +403,9 @@ func (e *StepsError) Error() string {
 }
 
 // Fail reports that the running action couldn't do its work. Outputs that the action has set stay
-// set, the links of its node don't run, and all others do. Fire or Tick returns err as an
-// [ActionError] that names the node, for the first action that failed. Fail panics when no action
-// runs.
+// set. The links of the action's node don't run, but all other links do. For the first action that
+// failed, Fire or Tick returns err in an [ActionError] that names the node. Fail panics when no
+// action runs.
 func (r *Runner) Fail(err error) {
 	if r.word.Load() != running {
 		r.made()

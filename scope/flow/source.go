@@ -1,23 +1,23 @@
 package flow
 
-// Source is a graph as its author writes it: an editor saves it, and Compile makes a blob of it.
+// Source is a graph as its author writes it, for example in an editor. Compile makes a blob of a
+// Source.
 type Source struct {
 	Name      string
-	Seed      uint32 // of random nodes, in each new instance
+	Seed      uint32 // the seed of random nodes, in each new instance
 	Variables []Variable
 	Nodes     []Node
 }
 
-// Variable has a name, a type, and the initial value of an instance; nil is zero. Constants and
-// values are bool, int, int32, float32 or float64; a value that fits in the type is valid. A handle
-// begins as 0.
+// Variable has a name, a type, and the initial value of an instance; nil is zero. A value or a
+// constant is a bool, int, int32, float32 or float64 that fits in the type. A handle begins as 0.
 type Variable struct {
 	Name  string
 	Type  Type
 	Value any
 }
 
-// Node is a node of a graph. Type is a type in the package's doc.
+// Node is a node of a graph. Type is one of the types in the package's doc.
 type Node struct {
 	Name string
 	Type string
@@ -32,7 +32,7 @@ type Node struct {
 // constant.
 type Input struct {
 	Name     string
-	Variable string // "": the constant
+	Variable string // "" for the constant
 	Constant any
 }
 
@@ -43,7 +43,7 @@ type Output struct {
 	Variable string
 }
 
-// List has the links of one list of a node: "then", "else"; "1", "2" and so on.
+// List is a list of links of a node. Its name is "then" or "else", or "1", "2" and so on.
 type List struct {
 	Name  string
 	Links []Link
@@ -73,12 +73,12 @@ type Parameter struct {
 
 // Fault is an error at a place of a source.
 type Fault struct {
-	Variable int // its index; -1: none
-	Node     int // its index; -1: none
+	Variable int // the variable's index, or -1 for none
+	Node     int // the node's index, or -1 for none
 	// the node's part: the name of an input, output or list; or "name", "type", "of", "key"
 	Part string
-	Link int    // its index in the list; -1: none
-	Text string // complete, with names
+	Link int    // the link's index in the list, or -1 for none
+	Text string // the complete text, with names
 }
 
 // Error returns the text.

@@ -14,15 +14,16 @@ import (
 
 // Strip returns the blob of a graph without the parts that only people and tools need: the names of
 // its nodes, variables and parameters, and the description of the blob's types. Fingerprints
-// replace these, and the names of actions and events. The graph's own name stays, for errors.
-// scratch has blob.ScratchSize bytes. Strip works on the Go heap.
+// replace these parts, and the names of actions and events. The graph's own name stays, for errors.
+// scratch must have blob.ScratchSize bytes. Strip works on the Go heap.
 //
-// Load and Size check a stripped blob like any other. Its instances have the same data, and run
-// alike. Errors, traces and [Graph.Source] name a node or variable by its index, as "#3". A
-// stripped blob can't be decompiled, drawn or compared by names: keep the source.
+// Load and Size check a stripped blob like any other. Instances of the stripped graph have the same
+// data, and run in the same way. Errors, traces and [Graph.Source] name a node or variable by its
+// index, as "#3". A stripped blob can't be decompiled, drawn or compared by names, so keep the
+// source.
 //
-// Strip returns a copy of a blob that is stripped already. It returns an error for bytes that are
-// no graph, or that Compile didn't make.
+// Strip returns a copy of a blob that is stripped already. Strip returns an error for bytes that
+// aren't a graph, or that Compile didn't make.
 func Strip(data, scratch []byte) ([]byte, error) {
 	if _, _, err := verify(data, scratch); err != nil {
 		return nil, err

@@ -9,10 +9,10 @@ import (
 // due marks a delay or timer that ends in this tick.
 const due = 1 << 31
 
-// Tick counts the delays and timers of all instances of a graph down by one. It runs the links of
+// Tick counts down the delays and timers of all instances of a graph by one. Tick runs the links of
 // each delay and timer that ends, in the order of instances and nodes. Each run may take all of the
 // runner's steps. After all runs Tick returns the first error, a [StepsError] or [ActionError] as
-// from Fire. Cost: one word read for each instance in which no delay or timer waits.
+// from Fire. Cost: for each instance in which no delay or timer waits, a read of one word.
 func (r *Runner) Tick(g *Graph) (err error) {
 	r.mine(g)
 	if r.change(ready, running, "Tick"); arena_c.Checked {

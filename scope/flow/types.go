@@ -54,8 +54,8 @@ func typeOf(t reflect.Type) (Type, bool) {
 	return 0, false
 }
 
-// In is a parameter that is read: a constant or a variable. It is stored in the blob, inside its
-// node.
+// In is a parameter that an action reads: a constant or a variable. An In is stored in the blob,
+// inside its node.
 type In[T Value] struct{ at, constant uint32 }
 
 // Get returns the value. Only the action that received the parameter's struct may call it, and only
@@ -73,11 +73,11 @@ func (in *In[T]) in(data unsafe.Pointer) (value T) {
 	return *(*T)(p)
 }
 
-// Out is a parameter that is written to a variable, if the node names one. It is stored in the
-// blob, inside its node.
+// Out is a parameter that an action writes. If the node names a variable, the value goes to that
+// variable. An Out is stored in the blob, inside its node.
 type Out[T Value] struct{ at uint32 }
 
-// Set writes the variable. It may be called where [In.Get] may. Cost: a comparison.
+// Set writes the variable. Set may be called where [In.Get] may be called. Cost: a comparison.
 func (out *Out[T]) Set(r *Runner, value T) {
 	if out.at != 0 {
 		*(*T)(unsafe.Add(r.data, out.at)) = value

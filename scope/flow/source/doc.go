@@ -1,4 +1,4 @@
-// Package source reads and writes the JSON of graphs, which an editor saves or people write by
+// Package source reads and writes graphs as JSON. An editor saves this JSON, or people write it by
 // hand.
 //
 //	data, report, err := source.Compile("door.json", text, host.Vocabulary())
@@ -26,19 +26,21 @@
 //	  }
 //	}
 //
-// A node is an event, an action or a send, with its name in the host's vocabulary, or has a "type".
-// Package flow lists the types with their inputs, lists of links and ports. "in" contains
-// constants, or names of variables as strings. "out" names the variables that the node writes. Any
-// other key is a list of links: to a node, to several nodes in order, or to a port of a node, as
-// {"wait": "cancel"}. The order of the nodes is kept in the blob; the order of a node's keys has no
-// meaning. A graph, a variable and a node may have a "note", which isn't in the blob.
+// A node has one of the keys "event", "action" and "send", with a name of the host's vocabulary, or
+// the key "type". Package flow lists the types, and the inputs, lists and ports of each type. The
+// "key" of an event is the number of an object in the level. "in" contains constants, or names of
+// variables as strings. "out" names the variables that the node writes. A graph, a variable and a
+// node may have a "note", which isn't in the blob. Any other key of a node is a list of links. The
+// list leads to a node, to several nodes in order, or to a port of a node, as {"wait": "cancel"}.
+// The blob keeps the order of the nodes. The order of a node's keys has no meaning.
 //
 // Reading is strict, and reports all errors at once:
 //
 //	door.json:12: nodes.open.in.tag: tag: no variable "seven"
 //	door.json:14: nodes.close.then: then leads to "shut", and there is no such node
 //
-// The tool upfront also compiles files. It needs the vocabulary, which the program prints once:
+// The tool upfront also compiles files. The tool needs the vocabulary, so the program prints the
+// vocabulary once:
 //
 //	_, err := os.Stdout.Write(source.WriteVocabulary(host.Vocabulary()))
 //

@@ -10,20 +10,20 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// FileMax is the size of the largest file that is read, in bytes: a graph of 100,000 nodes is
-// smaller.
+// FileMax is the size of the largest file that is read, in bytes. A graph of 100,000 nodes takes
+// less.
 const FileMax = 16 << 20
 
-// Read reads a graph without a vocabulary. Unlike Compile, it doesn't check that the nodes,
-// variables and actions exist that the graph refers to. Errors begin with name and line.
+// Read reads a graph without a vocabulary. Unlike Compile, Read doesn't check whether all nodes,
+// variables and actions in the graph's references exist. Errors begin with name and line.
 func Read(name string, data []byte) (flow.Source, error) {
 	r := newReader(name, data)
 	return r.graph, r.file.Err()
 }
 
 // Compile makes the blob of a graph for hosts with this vocabulary, and reports its size. The error
-// has every fault of the file with name, line and path, up to [jsonfile.MaxFaults]. Compile works
-// on the Go heap.
+// lists the faults of the file with name, line and path, up to [jsonfile.MaxFaults] faults. Compile
+// works on the Go heap.
 func Compile(name string, data []byte, vocabulary flow.Vocabulary) ([]byte, flow.Report, error) {
 	r := newReader(name, data)
 	if r.stop {

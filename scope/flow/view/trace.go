@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// Trace prints each node of a run as text, with its inputs at its start and the variables that it
-// changed.
+// Trace prints each node of a run as text, with the inputs when the node began and the variables
+// that the node changed.
 //
 //	trace := view.NewTrace(os.Stderr)
 //	runner.Trace(trace.Step)

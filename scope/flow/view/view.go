@@ -8,8 +8,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// SVG draws a graph: nodes from left to right, in the order in which links reach them, and the
-// variables that they read and write.
+// SVG draws the nodes of a graph from left to right, in the order in which links reach the nodes.
+// SVG also draws the variables that the nodes read and write.
 func SVG(w io.Writer, graph flow.Source) error {
 	_, err := w.Write(pictureOf(graph).svg())
 	return err
