@@ -14,46 +14,48 @@
 //	})
 //	if errors.Is(err, budget.ErrFull) { … } // the query is over, and its bytes are free
 //
-// [Query] opens a scope, [In] uses an open one, and [InHeap] a heap or a buddy, for long pipelines.
+// [Query] opens a scope, and [In] uses an open scope. [InHeap] uses a heap or a buddy, for long
+// pipelines.
 //
 // Its limits:
 //
 //   - In a scope, Release frees only the newest buffers; the scope's Close frees the others.
-//   - It bounds buffers, but neither the small Go values that come with them (some KiB a call of
-//     compute) nor calls with another context or allocator than the query's.
+//   - Only buffers are bounded. The small Go values around buffers (some KiB for a call of compute)
+//     aren't, and neither are calls with another context or allocator than the query's.
 //   - An array kept beyond its query is a bug, because it reads reused memory. A checked build
 //     fills that memory.
-//   - It supports the goroutines of package compute. A reader that allocates on goroutines of its
+//   - The goroutines of package compute are supported. A reader that allocates on goroutines of its
 //     own may wait forever for a goroutine that ended when memory ran out (pqarrow wasn't tried).
 //
 // # Memory
 //
 // As with arrow's default allocator, buffers begin at a multiple of 64, and new bytes are zeros. In
 // a scope a buffer takes its size, rounded up to 64 bytes. The newest buffer grows in place. Other
-// buffers move when they grow, and their old bytes stay in use; Reserve of a builder avoids that.
-// In a heap each buffer takes 16 bytes more, and a buffer that shrinks frees bytes. A lock around
-// each request lets all goroutines of a query allocate. Until the query ends, nothing else may use
-// the arena, unless InHeap got its arena.Shared.
+// buffers move when they grow, and their old bytes stay in use. To avoid that, call Reserve of the
+// builder. In a heap each buffer takes 16 bytes more, and a buffer that shrinks frees bytes. A lock
+// around each request lets all goroutines of a query allocate. Until the query ends, only the query
+// may use the arena. If InHeap got an arena.Shared, other goroutines may use the arena through it.
 //
 // # Full
 //
 // When a query runs out of memory, its later requests are also refused, so a partial result never
-// looks complete. The error is the scope's, which names the scope and the key of the plan to raise;
-// a later error or panic of fn follows in the text.
+// looks complete. The error is the scope's. It names the scope and the key of the plan to raise. A
+// later error or panic of fn follows in the error's text.
 //
 // On the query's own goroutine a refused request unwinds, as everywhere in package scope. Another
-// goroutine ends, as by Goexit, and the call of compute that waits for it returns the error. This
-// needs functions of the context's registry: call them by compute.CallFunction or functions that
-// use it, not by their own Execute. A call that was cut short may keep references to its arguments,
-// so don't rely on the last Release of another owner's array.
+// goroutine ends, as by runtime.Goexit, and the call of compute that waits for that goroutine
+// returns the error. This works only for functions of the context's registry. Call such a function
+// by compute.CallFunction, or by a function that uses CallFunction, and not by the function's own
+// Execute. A call that was cut short may keep references to its arguments, so don't rely on the
+// last Release of another owner's array.
 //
 // compute.FilterTable, and Filter of a table, can't be stopped half-way. If memory runs out there,
-// the indices of the selected rows are on the Go heap until the call returns: 4 bytes each, 64 MiB
-// at most.
+// the indices of the selected rows are on the Go heap until the call returns. Each index takes 4
+// bytes, and all of them at most 64 MiB.
 //
 // # Misuse
 //
-// A request after the query has ended panics (scope.ErrClosed); a Free then does nothing. Query in
-// a covered or closed scope also panics, and In returns an error. Retain and Release count as
+// After the query has ended, a request panics (scope.ErrClosed), and a Free does nothing. In a
+// covered or closed scope, Query panics, and In returns an error. Retain and Release count as
 // usual, but no count keeps an array alive beyond its query.
 package arrow

@@ -16,8 +16,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Func is the work of a query. ctx has the allocator mem, for calls of package compute. Both are
-// valid until Func returns. Any of its goroutines may use mem.
+// Func is the work of a query. ctx contains the allocator mem, for calls of package compute. ctx
+// and mem are valid until Func returns. Any goroutine of the query may use mem.
 type Func = func(ctx context.Context, mem memory.Allocator) error
 
 // Place is a [scope.Scope] or a [scope.Scratch], in which a query opens its scope.
@@ -25,13 +25,13 @@ type Place interface {
 	Do(name string, fn func(scope.Scope) error) error
 }
 
-// Query runs fn with an allocator on a scope of its own. It opens the scope in a Place and closes
-// it when fn has returned; all arrays of the query end then. Query returns the error of fn. If
-// memory ran out, the error wraps scope.ErrFull and names the scope and the key of the plan to
-// raise.
+// Query runs fn with an allocator on a scope of its own. Query opens the scope in a Place, and
+// closes the scope when fn has returned. All arrays of the query end then. Query returns the error
+// of fn. If memory ran out, the error wraps scope.ErrFull and names the scope and the key of the
+// plan to raise.
 //
-// Only fn may use the Place's arena meanwhile. Cost: six Go allocations of 300 bytes together, and
-// a few for each call of compute, in addition to arrow's own.
+// While fn runs, only fn may use the Place's arena. In addition to arrow's own cost, Query makes
+// six Go allocations, of 300 bytes together, and a few for each call of compute.
 func Query(ctx context.Context, in Place, name string, fn Func) error {
 	return in.Do(name, func(s scope.Scope) error { return In(ctx, s, fn) })
 }
@@ -40,9 +40,10 @@ func Query(ctx context.Context, in Place, name string, fn Func) error {
 // error, as after a Try function.
 func In(ctx context.Context, s scope.Scope, fn Func) error { return run(ctx, &inScope{s: s}, fn) }
 
-// InHeap is Query in a heap or a buddy. Released arrays make room for others; the other arrays end
-// with the query. If other goroutines also use the heap, pass its [arena.Shared] and let them use
-// it. If the heap runs out of room, the error wraps scope.ErrFull.
+// InHeap is Query in a heap or a buddy. A released array makes room for others. The other arrays
+// end with the query. If other goroutines also use the heap, pass the heap's [arena.Shared] to
+// InHeap, and use the Shared in these goroutines. If the heap runs out of room, the error wraps
+// scope.ErrFull.
 func InHeap(ctx context.Context, heap arena.Reallocator, fn Func) error {
 	return run(ctx, &inHeap{heap: heap, live: map[unsafe.Pointer]struct{}{}}, fn)
 }
