@@ -102,8 +102,8 @@ func (i *instance) reserve(size uint64) unsafe.Pointer {
 	return p
 }
 
-// Reallocate returns the first size bytes, or nil if the guest can't have as many. wazero calls it
-// for the first pages, then for each growth, one at a time.
+// Reallocate returns the first size bytes, or nil if the guest can't have as many. wazero calls
+// Reallocate for the first pages, and then for each growth, one call at a time.
 func (i *instance) Reallocate(size uint64) []byte {
 	if size > uint64(len(i.block)) {
 		if i.begun {
@@ -121,8 +121,9 @@ func (i *instance) Reallocate(size uint64) []byte {
 	return i.block[:size:size]
 }
 
-// Free is called by wazero when the instance is closed, on any goroutine. If calls are running, the
-// last one frees the memory; memory in a scope is taken from them at once.
+// Free ends the memory. wazero calls Free when the instance is closed, on any goroutine. If calls
+// are running, the last call frees the memory. Memory in a scope ends at once, even while calls
+// run.
 func (i *instance) Free() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Memory configures the linear memories of guests: their source and their bound.
+// Memory configures the linear memories of guests: the source and the bound of each memory.
 type Memory struct {
-	// From allocates the blocks, and frees each when its instance is closed. Use an [arena.Shared]
-	// of a heap or a buddy for instances on many goroutines. If From is nil, the blocks are in the
-	// guests' scope, which frees them when it closes.
+	// From allocates a block for each memory, and frees the block when the instance is closed. Use
+	// an [arena.Shared] of a heap or a buddy for instances on many goroutines. If From is nil, the
+	// blocks are in the guests' scope, which frees them when it closes.
 	From arena.Freer
 
 	// Most is the bound of a memory in bytes, rounded down to pages of 64 KiB. 0 means the bound
@@ -43,34 +43,34 @@ type Guests struct {
 	bug atomic.Pointer[error] // the first refusal of Memory.From to take a block back
 }
 
-// NewGuests returns Guests, whose instances s closes, newest first, in order with its finalizers.
-// The caller closes the runtime, before or after s. Cost: as [scope.Scope.Own], and a Go
-// allocation.
+// NewGuests returns Guests in s. The Close of s closes their instances, newest first, in order with
+// the finalizers of s. The caller closes the runtime, before or after s. Cost: that of
+// [scope.Scope.Own], and a Go allocation.
 func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
 	g := &Guests{scope: s, runtime: runtime, memory: memory}
 	s.Own(g)
 	return g
 }
 
-// Module is a wazero module with a Close of its own. Its field Module is the module as host
-// functions and Runtime.Module get it. Pass that field to functions that require wazero's own type,
-// as in some packages below experimental.
+// Module is a wazero module with a Close of its own. The field Module is wazero's own module. Host
+// functions get it, and Runtime.Module returns it. Pass this field to functions that require
+// wazero's own type, such as some in packages below experimental.
 type Module struct {
 	api.Module
 	instance *instance
 }
 
-// Close closes the instance, on any goroutine, and returns wazero's error. Memory of a From is
-// freed when the last running call has returned, which is soon in a runtime with
-// WithCloseOnContextDone. A second Close does nothing.
+// Close closes the instance, on any goroutine, and returns wazero's error. A block from
+// [Memory.From] is freed when the last running call has returned. In a runtime with
+// WithCloseOnContextDone that is soon. A second Close does nothing.
 func (m *Module) Close(ctx context.Context) error { return m.CloseWithExitCode(ctx, 0) }
 
-// CloseWithExitCode is Close with an exit code, which later calls get in their error.
+// CloseWithExitCode is Close with an exit code. The errors of later calls contain the exit code.
 func (m *Module) CloseWithExitCode(ctx context.Context, code uint32) error {
 	return m.instance.close(ctx, code)
 }
 
-// ExportedFunction returns wazero's function, with calls counted.
+// ExportedFunction returns wazero's function, and counts the function's running calls.
 func (m *Module) ExportedFunction(name string) api.Function {
 	if f := m.Module.ExportedFunction(name); f != nil {
 		return function{f, m.instance}
@@ -97,18 +97,19 @@ func (f function) CallWithStack(ctx context.Context, stack []uint64) error {
 }
 
 // Instantiate instantiates a module as the runtime does, with the module's own memory from
-// Memory.From. The scope closes the instance, unless the program did. Close an instance even if
-// wazero closed it because a context ended, since wazero may not have freed the memory.
+// Memory.From. If the program doesn't close the instance, the scope does. If wazero closed an
+// instance because a context ended, close the instance nevertheless, because wazero may not have
+// freed the memory.
 //
-// The error of a full From or scope wraps [scope.ErrFull]. It names the module, or its number among
-// these guests, the bytes, and the setting to raise or lower; nothing else has changed. With a nil
-// From, the scope's Err returns the error as well. After the scope has closed, the error wraps
-// [scope.ErrClosed].
+// If From or the scope is full, the error wraps [scope.ErrFull], and nothing else has changed. The
+// error names the module (or the module's number among these guests), the bytes, and the setting to
+// raise or lower. With a nil From, the scope's Err returns the error as well. After the scope has
+// closed, the error wraps [scope.ErrClosed].
 //
 // A start function gets a context with the allocator and the values of ctx. Another Instantiate
 // with that context fails.
 //
-// Cost: an Alloc of From, the clearing of the first pages, and wazero's own.
+// Cost: an Alloc of From, the clearing of the first pages, and wazero's own cost.
 func (g *Guests) Instantiate(ctx context.Context, compiled wazero.CompiledModule,
 	config wazero.ModuleConfig) (*Module, error) {
 	i, err := g.next(compiled.Name())
@@ -153,8 +154,8 @@ func (g *Guests) add(i *instance) bool {
 	return true
 }
 
-// Close closes the open instances, newest first. The scope calls it; a second call does nothing. It
-// returns wazero's errors of closing files, and the first error of From.Free.
+// Close closes the open instances, newest first. The scope calls Close; a second call does nothing.
+// Close returns wazero's errors of closing files, and the first error of From.Free.
 func (g *Guests) Close() error {
 	g.mu.Lock()
 	open := g.open
