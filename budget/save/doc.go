@@ -65,7 +65,7 @@
 // Go may fuse a float product with an addition, so convert the product, as in float64(x*y) + z.
 // Keep NaN out of the state. The tool upfront-vet finds products without conversion, and
 // [State.NaN] finds a NaN; README.md has other causes of differences. The types int and uint are
-// allowed, but a 64-bit and a 32-bit machine can't exchange snapshots with them.
+// allowed, but a 64-bit and a 32-bit machine can't exchange snapshots with these types.
 //
 // Play may depend on data outside the state, such as a map or a script. [State.Of] names that data
 // with a checksum. Read and Apply refuse a file or delta with another checksum.

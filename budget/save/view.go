@@ -29,9 +29,9 @@ type viewed struct {
 // fn after all other checks, and before the ring holds the snapshot. A number in such a snapshot
 // may have any value, so fn checks the numbers by which the game indexes, compares or counts. If fn
 // returns an error, Apply or Read returns the error with the names of the region and the snapshot,
-// and nothing has changed. Functions run in the order of registration, up to the first error. They
-// don't run for snapshots of [Ring.Take]. Verification makes no Go allocation apart from those of
-// fn.
+// and nothing has changed. Functions run in the order of registration, up to the first error. The
+// functions don't run for snapshots of [Ring.Take]. Verification makes no Go allocation apart from
+// those of fn.
 func (st *State) Verify(fn func(View) error) { st.verify = append(st.verify, fn) }
 
 // admit returns an error if a flat image, a snapshot from outside, can't be a state of this

@@ -123,8 +123,8 @@ func (f *Feed) stream(gone context.Context, v viewer) {
 	}
 }
 
-// Close ends all streams and waits for their ends. A viewer that reads nothing takes at most 5
-// seconds.
+// Close ends all streams and waits until they have ended. A viewer that reads nothing delays Close
+// by at most 5 seconds.
 func (f *Feed) Close() {
 	f.once.Do(func() {
 		f.cancel()

@@ -14,8 +14,8 @@ import (
 // less.
 const FileMax = 16 << 20
 
-// Read reads a graph without a vocabulary. Unlike Compile, Read doesn't check whether all nodes,
-// variables and actions in the graph's references exist. Errors begin with name and line.
+// Read reads a graph without a vocabulary. Unlike Compile, Read doesn't check whether the nodes,
+// variables and actions that the graph names exist. Errors begin with name and line.
 func Read(name string, data []byte) (flow.Source, error) {
 	r := newReader(name, data)
 	return r.graph, r.file.Err()

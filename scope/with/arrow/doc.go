@@ -1,6 +1,6 @@
 // Package arrow runs each query of arrow-go (v18) in a budget. The buffers of the query's arrays
-// are in a scope or a heap and end with the query; a query that needs more memory returns an error.
-// Import the package as with, because arrow-go has a package arrow.
+// are in a scope or a heap and end with the query; a query that runs out of memory returns an
+// error. Import the package as with, because arrow-go has a package arrow.
 //
 //	import with "github.com/upfront-mem/upfront/scope/with/arrow"
 //

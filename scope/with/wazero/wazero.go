@@ -43,7 +43,7 @@ type Guests struct {
 	bug atomic.Pointer[error] // the first refusal of Memory.From to take a block back
 }
 
-// NewGuests returns Guests in s. The Close of s closes their instances, newest first, in order with
+// NewGuests returns Guests in s. The Close of s closes the instances, newest first, in order with
 // the finalizers of s. The caller closes the runtime, before or after s. Cost: that of
 // [scope.Scope.Own], and a Go allocation.
 func NewGuests(s scope.Scope, runtime wazero.Runtime, memory Memory) *Guests {
