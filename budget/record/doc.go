@@ -39,7 +39,7 @@
 //     replay doesn't. So a measured plan has room for each region's highest use in the whole
 //     recording.
 //   - Addresses. A replay keeps the program's padding for alignments above 64. If no alignment is
-//     above 64, the need in another plan differs by fewer than 64 bytes.
+//     above 64, the program's need in another plan differs by fewer than 64 bytes.
 //
 // # Costs
 //

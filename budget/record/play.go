@@ -132,7 +132,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 // The plan must contain regions with the names of the program's, and at least the slots, buffers,
 // workers and scratch arenas that the program used. Replay allocates only tables, so the plan may
 // be one for a larger machine. A hostile file can take time but little memory. In addition to the
-// plan's, a replay takes at most as much memory as the file's size, and never more than 260 MiB.
+// plan's memory, a replay takes at most the file's size, and never more than 260 MiB.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	arenas, err := budget.Dry(plan)
 	if err != nil {
