@@ -22,7 +22,7 @@ func TableBytes(plan Plan) (uint64, error) {
 	return l.bottom + plan.goTables(), err
 }
 
-// Plan returns the budget's plan, with its defaults filled in.
+// Plan is [Budget.Plan].
 func (a Arenas) Plan() Plan { return a.b.Plan() }
 
 // List returns the arenas in map order: regions with their slots, frame, scratch arenas.

@@ -13,11 +13,12 @@ import (
 
 // Errors for errors.Is.
 var (
-	// ErrFull: an arena or a planned table is out of room. It is an expected result, not a bug.
+	// ErrFull: an arena or a planned table is out of room, or no slot is free. It is an expected
+	// result, not a bug.
 	ErrFull = scope.ErrFull
 	// ErrClosed: the budget, scope or slot is closed.
 	ErrClosed = scope.ErrClosed
-	// ErrLoading: the call isn't allowed during a load, rewind or close.
+	// ErrLoading: the call isn't allowed during a load, rewind, close or the like.
 	ErrLoading = errors.New("upfront: a load, rewind or close is at work")
 )
 
@@ -60,7 +61,8 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Plan returns the plan as opened, with its defaults filled in.
+// Plan returns the plan with the sizes in force. Plan.Limits, Pages, Scratch.Each and a [Rest] are
+// filled in; other zeros stay.
 func (b *Budget) Plan() Plan {
 	plan := b.plan
 	// the caller may change its copy
@@ -68,7 +70,8 @@ func (b *Budget) Plan() Plan {
 	return plan
 }
 
-// Size returns the number of reserved bytes, tables included.
+// Size returns the number of bytes from the budget's first to its last: tables, padding and guards
+// included.
 func (b *Budget) Size() uint64 { return b.memory.Size() }
 
 // Base returns the base for pointers, such as [arena.Ptr], from one region to another or to the
@@ -79,8 +82,8 @@ func (b *Budget) Base() arena.Base { return arena.BaseAt(b.memory.Base(), b.Size
 
 // Missing returns the number of pages of arenas and tables that are not present; the next use of
 // each such page is a page fault. ok is false if the system can't count these pages. Alignment
-// padding, guards and unplanned space are only addresses and don't count. Cost: a system call for
-// each run of counted pages, and a byte of memory for each page.
+// padding, guards and unplanned space are only addresses and don't count, unless the plan asks for
+// pages.huge. Cost: a system call for each run of counted pages, and for each 16 MiB of a run.
 func (b *Budget) Missing() (pages int, ok bool) {
 	return b.memory.Missing(b.parts...)
 }

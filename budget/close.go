@@ -11,9 +11,10 @@ import (
 
 // Close rewinds every region, top first, closes frame and scratch, and releases the memory. Its
 // error has the errors of finalizers and names the leaks ([Leaks]): scopes, owned values, blocks of
-// heaps, leases and slots. The addresses stay reserved; package platform explains why. Close fails,
-// and changes nothing, during a load, from a finalizer, and while a worker pins a region. So end
-// the workers first. A second Close returns [ErrClosed].
+// heaps, leases and slots. The addresses stay reserved until a later Open takes them, except those
+// of an [OpenIn] block; package platform explains why. Close fails, and changes nothing, during a
+// load, from a finalizer or while one of lent scratch runs, and while a worker pins a region. So
+// end the workers first. A second Close returns [ErrClosed].
 func (b *Budget) Close() (err error) {
 	l, err := b.begin(Region{}, "Close", b.along(nil))
 	if err != nil {

@@ -41,38 +41,39 @@
 // slots, frame buffers and scratch arenas together. With its tables a budget takes less than 256
 // GiB, or 2 GiB on 32-bit targets.
 //
-// Each arena starts at a multiple of 64 KiB. The alignment padding between arenas ("edge" in a
-// [Range]) takes only addresses. All headers are in the tables, on pages of their own. A rewind
-// itself writes only to the tables, except for the fills of checked builds. [Budget.Walk] reads the
-// map from the tables and returns ranges that cover every byte.
+// Each arena starts at a multiple of 64 KiB. The alignment padding between arenas ("slack: edge" in
+// a [Range]) takes only addresses, unless huge pages cover it. The headers of arenas and pools are
+// in the tables, on pages of their own. A rewind itself writes only to the tables, except for the
+// fills of checked builds. [Budget.Walk] reads the map from the tables and returns ranges that
+// cover every byte.
 //
 // [Measure] runs a program and returns the bytes that each part needs. [Suggest] makes a plan from
 // reports of programs in the field, and [Plan.Headroom] adds a margin.
 //
 // # Over time
 //
-// [Budget.Timeline] records the use of each arena at each tick, in Go memory allocated at set-up.
-// Package view draws the timeline next to the use that the plan expects ([Expected]). If the plan
-// sets a share of a region to warn at ([RegionPlan]), the budget calls Plan.OnWarn with a [Warning]
-// before the region is full.
+// [Budget.Timeline] records the highest use of each arena in each sample of one or more ticks, in
+// Go memory allocated at set-up. Package view draws the timeline next to the use that the plan
+// expects ([Expected]). If the plan sets a share of a region to warn at ([RegionPlan]), the budget
+// calls Plan.OnWarn with a [Warning] when it finds the use there.
 //
 // In a trace (runtime/trace) each Load, Rewind, Release and Region.Trim is a task with a trace
 // region, such as "upfront.Load". Each NextFrame is a trace region without a task.
 //
 // # Pages returned to the system
 //
-// A page that was used stays resident until Close, even if its region is rewound. [Budget.Trim] and
-// [Region.Trim] return free pages to the system, including free pages inside heaps. A region with
-// "trim": "empty" in the plan returns its free pages each time it is emptied. The addresses and the
-// bound stay the same. Report.Resident is the resident bytes, and Report.Cost is the most that the
-// plan takes.
+// A page that was used isn't returned to the system before Close, even if its region is rewound,
+// except as follows. [Budget.Trim] and [Region.Trim] return free pages, including those inside a
+// region's heaps. A region with "trim": "empty" in the plan returns its pages when it is emptied
+// after a load, unless something keeps them (Report.NotGranted). The addresses and the bound stay
+// the same. Report.Resident is the resident bytes, and Report.Cost is the most that the plan takes.
 //
 // # Tests and checked builds
 //
-// budgettest.Open fails a test that leaks. budgettest.FailEach makes each allocation of a program
-// fail in turn. [Budget.NoHeap] runs a function and returns an error with the lines that allocate
-// on the Go heap. In a checked build, [Budget.SealStrict] makes NextFrame panic with the lines that
-// allocated on the Go heap since the last NextFrame.
+// budgettest.Open fails a test that leaks. budgettest.FailEach runs a program again and again, with
+// one size or limit too small. [Budget.NoHeap] runs a function and returns an error with the lines
+// that allocate on the Go heap. In a checked build, [Budget.SealStrict] makes NextFrame panic with
+// the lines that allocated on the Go heap since the last NextFrame.
 //
 // A checked build (-tags checked) finds memory errors at a cost in address space:
 //
@@ -87,32 +88,34 @@
 // ends, its offset is reused, its region is rewound, [Budget.Walk], [Budget.Close]. The report
 // names the lines that created and ended the object. Walk returns the report as an error; in the
 // other cases the process exits. A read of memory that a scope or a pool freed isn't reported; it
-// returns the fill. tests/misuse/README.md lists each misuse and the builds that report it. The
-// error of [Budget.Close] names the lines where leaks began.
+// returns the fill. tests/misuse/README.md lists kinds of misuse and the builds that report them.
+// The error of [Budget.Close] has the lines where leaks began ([Leaks]).
 //
-// If the program faults on an address of a budget (a guard, rewound memory), a checked build names
-// the object or the arena at that address, before Go's own report. For a closed budget it names the
-// line that called Close.
+// If the program faults on an address of a budget (a guard, rewound memory), a checked build on
+// Linux names the object or the arena at that address, before Go's own report. For a closed budget
+// it names the line that called Close.
 //
-// A checked build takes 161 MiB of address space for each MiB of the budget. The part of this space
-// that is used also takes memory: two pages for each 64 bytes of small objects, and half a page for
-// notes about them. The space is outside the plan: not locked, not prefaulted, and not in reports.
-// RLIMIT_AS and RLIMIT_DATA count the space, and Open fails if a limit is too low. The plan behaves
-// as in a release build: the same allocations fail, and peaks and offsets are equal; only addresses
-// differ. With -race, and on Windows, a checked build only fills memory. An -asan build spreads
-// objects in the same way, and poisons memory instead of filling it.
+// A checked build takes 161 MiB of address space for each MiB of the budget's size, from Open on.
+// The part of this space that is used also takes memory: two pages for each 64 bytes of small
+// objects, and half a page for notes about them. The space is outside the plan: not locked, not
+// prefaulted, and not in reports. RLIMIT_AS and RLIMIT_DATA count the space, and Open fails if a
+// limit is too low. The plan behaves as in a release build: the same allocations fail, and peaks
+// and offsets are equal; only addresses differ. With -race, and on Windows, a checked build only
+// fills memory. An -asan build spreads objects in the same way, and poisons memory instead of
+// filling it.
 //
 // # Failure
 //
-// Open refuses an invalid plan before it maps memory, and returns all errors of the plan as one.
-// Open also refuses a plan that is too large for the limits of the process or its container. Open
-// fails if the system refuses a required demand of Plan.Pages. A demand that is only wished is best
-// effort: if it is refused, Report.NotGranted has a line.
+// Open refuses an invalid plan before it maps memory, and returns the errors that [Plan.Check]
+// finds as one. Open also refuses a plan that is too large for the limits of the process or its
+// container. Open fails if the system refuses a required demand of Plan.Pages. A demand that is
+// only wished is best effort: if the system refuses it, Report.NotGranted has a line.
 //
 // An allocation in a full arena fails with a [scope.FullError]. Package scope explains why such an
 // allocation unwinds the stack. When a load replaces old contents, errors of the old finalizers go
-// to the report and to Plan.OnError. Misuse panics or returns an error, with "BUG" in its text. A
-// call that isn't allowed while a load runs returns [ErrLoading].
+// to the report and to Plan.OnError. Misuse that is detected panics or returns an error, mostly
+// with "BUG" in its text, or ends the process of a checked build. A Load, Rewind, Release, Trim,
+// Reconfigure or Close that isn't allowed while a load runs returns [ErrLoading].
 //
 // The traceback of a crash in C shows only Go frames. A blank import of
 // [github.com/upfront-mem/upfront/platform/symbolize] adds the C functions, files and lines.
@@ -120,10 +123,10 @@
 // # Goroutines
 //
 // Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report and Walk belong to the goroutine that
-// drives the program. A Load of a region that another load touches returns [ErrLoading], unless the
-// call is made inside that load, through [Region.In]. A slot belongs to its owner. Owners may load
-// at the same time if no region is above the slots. A scratch arena belongs to its worker, or to
-// the goroutine that leased it.
+// drives the program. A Load that touches a region of another load returns [ErrLoading], unless it
+// is the one call inside that load, by [Region.In], of a region above. A slot belongs to its owner.
+// Owners may load at the same time if no region is above the slots. A scratch arena belongs to its
+// worker, or to the goroutine that leased it.
 //
 // Any goroutine may call [Budget.Lease], [Lease.Release], [Slots.Acquire], [Budget.Published],
 // [Timeline.Read], [Loaded.Get], [Reader.Pin] and [Reader.Unpin]. Package scope has the rules for
@@ -132,8 +135,9 @@
 // # Why
 //
 // Why does nothing grow? Memory that may grow has no worst case: it fits on the developer's machine
-// and fails in a player's hand. Nothing moves either, so a pointer is valid as long as its scope.
-// In return you must know the worst case, and a region can't use another region's free bytes.
+// and fails in a player's hand. Nothing moves either, so a pointer is valid until its object ends,
+// with its scope at the latest. In return you must know the worst case, and a region can't use
+// another region's free bytes.
 //
 // Why is a loaded region frozen? Code that allocates among a level's objects in each frame fills
 // the level sooner or later. In a frame, allocate from the frame's scope, from scratch, or from the

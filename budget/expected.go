@@ -7,7 +7,7 @@ import (
 
 // Expected is the memory that a part of a plan, or a label in it, is expected to use over time.
 // Pictures draw the expected use next to a [Timeline], and `upfront check` compares it with the
-// measured use. Open checks an Expected with the plan. It has no effect on later calls.
+// measured use. Apart from the plan's checks nothing depends on it.
 type Expected struct {
 	// Part is the name of a region, "frame", "scratch" or "c_heap". Each slot of a region may use
 	// the sizes below.
@@ -49,8 +49,8 @@ type Moment struct {
 
 // Moments returns the samples of e's part, each with the size that e expects. For a sample in which
 // a load ended, At is "load". If samples have several ticks, such a sample may also include the use
-// before and after the load, so its expected size is the largest of the three. If e has a Label the
-// result is empty, because a timeline has no labels.
+// before and after the load, so its expected size is the largest of the three, unless Load is 0. If
+// e has a Label the result is empty, because a timeline has no labels.
 func (d TimelineData) Moments(e Expected) []Moment {
 	var list []Moment
 	if e.Label != "" {

@@ -10,7 +10,8 @@ import (
 // A Figure is a metric of a part of a budget, computed from the reports of the part's arenas. A
 // part is a region, all slots of a region, the buffers of the frame, or the scratch arenas.
 // [Figures] lists all figures. Pages, pictures, metrics, profiles, `report diff` and `check` use
-// this list, so a figure has one name and one meaning everywhere.
+// this list, so a figure means the same everywhere; metrics and profiles give it a longer or
+// another name.
 type Figure struct {
 	Name string // "arena_peak"
 	Unit Unit
@@ -40,15 +41,15 @@ type FigureKind int
 const (
 	Planned FigureKind = iota // set by the plan
 	Now                       // rises and falls
-	Peak                      // the highest since Open
+	Peak                      // the highest since Open; of bytes, since Open or Reconfigure
 	Total                     // only grows
-	Fault                     // only grows, and each one is a problem
+	Fault                     // only grows, and may be a problem
 )
 
 // Figures returns all figures of a part, the most useful first.
 //
-// The peak of a part is the highest peak of its arenas; compare this peak with arena_size. Peaks of
-// several arenas are never added up, because they may be of different moments.
+// The peak of a part is the highest peak of its arenas; compare this peak with arena_size. Peaks in
+// bytes of several arenas are never added up, because they may be of different moments.
 func Figures() []Figure { return slices.Clone(figureTable) }
 
 var figureTable = []Figure{

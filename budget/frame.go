@@ -10,9 +10,9 @@ import (
 
 const frameScope = "frame" // the name of the frame's own scope
 
-// Frame returns the scope of the frame's current buffer. An object of frame n lives until the end
-// of frame n with 1 buffer, of frame n+1 with 2 buffers, and of frame n+2 with 3. Frame panics if
-// the plan has no frame, and after Close.
+// Frame returns the scope of the frame's current buffer. An object that is made in it in frame n
+// lives until the end of frame n with 1 buffer, of frame n+1 with 2 buffers, and of frame n+2 with
+// 3. Frame panics if the plan has no frame, and after Close.
 func (b *Budget) Frame() scope.Scope {
 	if len(b.frame) == 0 {
 		panic(fmt.Sprintf("budget: BUG: plan %q has no frame; give it frame.buffers and frame.size", b.plan.Name))
@@ -30,10 +30,12 @@ func (b *Budget) Frame() scope.Scope {
 //
 // Call NextFrame when no worker uses the frame or a numbered worker's scratch. Scopes that are
 // still open there are leaks: Report counts them from now on, and Close names them. NextFrame
-// closes the open scopes of the frame, and its error names these scopes.
+// closes the open scopes of the frame, and its error names these scopes. If the plan has no frame,
+// it only counts the leaks of scratch and publishes its use.
 //
-// Cost: O(finalizers), and a call into C for each open pool; no allocation. Without finalizers and
-// pools NextFrame takes tens of nanoseconds, for any number of objects.
+// Cost: O(finalizers), and a call into C for each open pool; no allocation unless it fails. Without
+// finalizers and pools NextFrame takes tens of nanoseconds for any number of objects, and a few for
+// each scratch arena of the plan; more for each one that a numbered worker used.
 func (b *Budget) NextFrame() (err error) {
 	if b.closed.Load() {
 		return fmt.Errorf("budget %q: NextFrame: %w", b.plan.Name, ErrClosed)

@@ -41,7 +41,7 @@ type OpenScope struct {
 type Span struct {
 	Offset  uint64 `json:"offset"`
 	Size    uint64 `json:"size"`
-	Padding uint64 `json:"padding,omitempty"` // free bytes before it
+	Padding uint64 `json:"padding,omitempty"` // bytes for alignment before it
 
 	// Kind is one of:
 	//

@@ -310,7 +310,7 @@ type Lease struct {
 // the check of Lease's error.
 //
 // Cost: some ten ns, or some hundred ns if the report changes, plus O(finalizers). No Go
-// allocation.
+// allocation, unless it fails.
 func (l Lease) Release() error {
 	if l.from == nil {
 		return nil

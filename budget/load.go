@@ -20,9 +20,9 @@ type Loaded[T any] struct {
 	value  *T
 }
 
-// Get returns the value until the region is rewound or loaded again, and nil from then on; the next
-// load returns another Loaded. Any goroutine may call Get. To keep the value valid during work, pin
-// the region ([Reader]). Cost: one atomic read.
+// Get returns the value until the region is emptied, and nil from then on; the next load returns
+// another Loaded. Any goroutine may call Get. To keep the value valid during work, pin the region
+// ([Reader]). Cost: one atomic read.
 func (l Loaded[T]) Get() *T {
 	if l.region == nil || l.region.word.Load() != l.word {
 		return nil
@@ -31,17 +31,18 @@ func (l Loaded[T]) Get() *T {
 }
 
 // Load empties the region and the regions above it (after it in the plan), calls fn with a scope of
-// the region, and freezes the region: it takes no more objects. The objects that fn made stay until
-// a Load or Rewind of this or a lower region, a Release, or Close.
+// the region, and freezes the region: it takes no more objects. The objects that fn made in its
+// scope stay until a Load or Rewind of this or a lower region, a Release, or Close.
 //
 // The value that fn returns may be in fn's scope, or be an ordinary Go value with slices and pools
-// of the region. The Go value is convenient, because it may also hold maps and strings. Load
-// returns a BUG error for a value in the temporaries ([scope.Scope.Temp]) or in a scope inside fn's
-// scope, because both end before Load returns. Load also returns a BUG error if fn leaves a scope
-// open.
+// of the region. The Go value is convenient, because it may also hold maps and strings. A value in
+// the temporaries ([scope.Scope.Temp]) or in a scope inside fn's scope ends before Load returns.
+// Load returns a BUG error for such a value, unless its bytes are in use again by then. Load also
+// returns a BUG error if fn leaves a scope open. fn may return nil.
 //
 // The error is nil exactly when the region is loaded. If fn fails, its objects are finalized,
-// newest first, and the region and the regions above it are empty. Load then returns:
+// newest first, and the region and the regions above it are empty. Load then returns, joined with
+// the errors of these finalizers:
 //
 //   - the error of fn;
 //   - the FullError that unwinds fn, or that of a Try call in the region if fn ignored it;
@@ -50,19 +51,19 @@ func (l Loaded[T]) Get() *T {
 // After any other panic or a Goexit, Load empties the regions in the same way, and the panic or
 // Goexit continues.
 //
-// Errors of the old contents' finalizers go to the report and to Plan.OnError, never into Load's
-// error. Leaks of heaps in the old contents or in the temporaries go there as well. If Load doesn't
-// return, all finalizers' errors go there. Blocks left by a failed load aren't reported as leaks,
-// because fn had no chance to free them.
+// Errors of the finalizers of old contents, and of temporaries of a load that succeeds, go to the
+// report and to Plan.OnError, never into Load's error. Leaks of heaps there go the same way. If
+// Load doesn't return, all finalizers' errors go there. Blocks left by a failed load aren't
+// reported as leaks, because fn had no chance to free them.
 //
 // Inside fn the program may load, rewind or release a region above, with fn's scope as a token
 // ([Region.In]):
 //
 //	budget.Load(ctx, level.In(s), ...)
 //
-// Any other Load, Rewind or Release that touches a region of a running load or rewind returns
-// [ErrLoading] and changes nothing. Examples are a call on the same or a lower region, a call in a
-// finalizer, and a call without In.
+// Any other Load, Rewind or Release that touches a region of a running load, rewind, trim, restore
+// or Reconfigure returns [ErrLoading] and changes nothing. Examples are a call on the same or a
+// lower region, a call in a finalizer, and a call without In.
 //
 // A failed load doesn't touch frame and scratch. In fn, use scratch through [scope.Scratch.Do],
 // which closes its scope. A scratch scope that fn opens without Do and leaves open stays open, and
@@ -74,9 +75,10 @@ func (l Loaded[T]) Get() *T {
 // Load ignores ctx.
 //
 // Cost: a few hundred ns for each touched region, the finalizers, and fn. A region with State
-// ([RegionPlan]) is also filled with zeros. Load, Rewind and Release make no Go allocation of their
-// own, unless they fail or wait. fn doesn't escape, so a closure or a method value as fn makes no
-// allocation either.
+// ([RegionPlan]) is also filled with zeros, and one with Trim returns its pages. Load, Rewind and
+// Release make no Go allocation of their own, unless they fail, wait or are traced, or a region has
+// more heaps, rings and pools of package arena than before. fn doesn't escape, so a closure or a
+// method value as fn makes no allocation either.
 func Load[T any](ctx context.Context, r Region, fn func(scope.Scope) (*T, error)) (Loaded[T], error) {
 	var value *T
 	word, err := r.load(ctx, func(s scope.Scope) (err error) {

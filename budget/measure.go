@@ -16,11 +16,11 @@ import (
 // pages, Go heap, OnError and warnings of the old plan. No region of it takes the [Rest], and its
 // Size is 0: the sum of the parts. No budget warns during Measure.
 //
-// Measure first runs fn in a shadow: a budget with the same parts, but with larger sizes and
-// limits. All sizes of the shadow together are 16 GiB, or 256 MiB on 32-bit targets and in race and
-// asan builds, but at most half of the bytes that the process's limits leave. Then Measure runs fn
-// in a budget whose sizes are the peaks of the first run. It repeats this with larger sizes until
-// fn fits.
+// Measure first runs fn in a shadow: a budget with the same parts, each arena with an equal share
+// of 16 GiB, or of 256 MiB on 32-bit targets and in race and asan builds, but at most of half of
+// the bytes that the process's limits leave. Limits are up to 4096, and more if fn needs more. No
+// size or limit is less than planned. Then Measure runs fn in a budget whose sizes are the peaks of
+// the first run. It repeats this with larger sizes until fn fits.
 //
 // The size of a part is the highest peak of its slots, buffers or scratch arenas. With one byte
 // less, an arena would be full, with these exceptions:
@@ -40,18 +40,18 @@ import (
 // fn runs at least twice, and once more for each part whose temporaries need the next multiple of
 // 64 bytes. fn must do the same each time, even when variables outside the budget still have
 // results of an earlier run. fn must end its goroutines, and need not close the budget. Whenever fn
-// runs out of room, even if it ignores the error or panics with it, Measure tries a larger size.
-// Measure returns any other error of fn, the leaks that Close finds at the end, and an [ErrFull] if
-// even the largest shadow is too small.
+// fills an arena or exceeds a limit, even if it ignores the error or panics with it, Measure tries
+// a larger size. Measure returns any other error of fn, the leaks that Close finds at the end, and
+// an [ErrFull] if even the largest shadow is too small.
 //
 // The shadow's pages aren't prefaulted, locked, huge or guarded. The shadow has no fixed base and
 // sets no limit of the Go heap, so a budget with a GoHeap may be open meanwhile. In a checked build
 // the shadow starts with 256 MiB, and becomes 16 times as large if fn runs out of room. In checked
 // and asan builds each [scope.Builder] touches all free bytes, so measure in a release build.
 //
-// After Measure only the heads of the tables stay reserved, so scopes and pools that fn kept stay
-// dead. The other addresses are reused, unlike the addresses of other budgets, so pointers that fn
-// kept may point into other memory.
+// After Measure only the heads of the tables stay reserved on Linux, so scopes and pools that fn
+// kept stay dead. The other addresses are reused, unlike the addresses of other budgets, so
+// pointers that fn kept may point into other memory.
 func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err

@@ -15,11 +15,11 @@ const (
 
 // Plan describes a budget: its parts and their sizes in bytes. Open checks the whole plan before it
 // maps memory. Every region, slot, frame buffer and scratch arena starts at a multiple of 64 KiB on
-// every target, so its address space is rounded up to 64 KiB.
+// every target. The padding before the next one isn't part of its size.
 type Plan struct {
 	Name string // 1 to 31 bytes of a-z, 0-9, _ and -
-	// Size is the bytes of all parts together, without tables; 0 is the sum of the parts. A plan
-	// with a [Rest] region needs a Size.
+	// Size is the bytes of all parts together, without tables; 0 is the sum of the parts. A region
+	// with the [Rest] needs a Size.
 	Size uint64
 	// Base is the address of the first byte, a multiple of 64 KiB; 0: anywhere.
 	Base    uint64
@@ -52,13 +52,15 @@ type Plan struct {
 	// OnError gets the errors that no call can return, such as the errors of finalizers that run
 	// because a load replaces old contents. OnError may be nil.
 	OnError func(error)
-	// OnWarn gets each [Warning] before the part is full, for example to log it, to evict values,
-	// or to stop admitting players. OnWarn may be nil; reports count warnings all the same.
+	// OnWarn gets each [Warning], for example to log it, to evict values, or to stop admitting
+	// players. A part that fills between two comparisons is full before OnWarn is called. OnWarn
+	// may be nil; reports count warnings all the same.
 	//
 	// The goroutine that uses the part calls OnWarn, inside the call that noticed the crossing: an
 	// Open, Temp or Close of a scope, a Do, a constructor that fails, a Load, Rewind or Release.
 	// Owners of slots may call OnWarn at the same time. For C's heap, and for heaps in a region, a
-	// goroutine of the library calls OnWarn within 100 ms of the crossing, while the owners go on.
+	// goroutine of the library calls OnWarn, mostly within 100 ms of the crossing, while the owners
+	// go on.
 	//
 	// OnWarn must not use the part's memory: it can't allocate, open a scope or load there. It may
 	// call [Budget.Published]. If OnWarn panics, the call that noticed the crossing panics, and a
@@ -83,8 +85,9 @@ type Plan struct {
 // Track makes a snapshot of package save copy only the pages that were written. It suits regions of
 // about 4 MiB or more, if a tick writes a small part of the region. In return, each snapshot makes
 // a system call, and once in each turn of the ring of snapshots the first write to a page is a page
-// fault (about 1 µs). Track needs Linux 6.7 on amd64 or 6.10 on arm64, and a build without race,
-// asan or checked. Elsewhere Report.NotGranted has a line, and snapshots compare pages.
+// fault (about 1 µs). Track needs Linux 6.7 on amd64 or 6.10 on arm64, a build without race, asan
+// or checked, and a budget that isn't of [OpenIn]. Elsewhere Report.NotGranted has a line, and
+// snapshots compare pages.
 type RegionPlan struct {
 	Name string
 	// Size is the bytes of the region or of each slot. With Rest, the region takes the bytes that
@@ -142,7 +145,7 @@ type CHeapPlan struct {
 	// to 64. The default is 4 on any number of processors.
 	Fronts int
 	// Trim is the time after which memory that stayed free is returned to the system ("1s" in
-	// JSON). It is at least 10 ms, or 0 for never.
+	// JSON). It is at least 10 ms; with 0 only a call of Trim returns memory.
 	Trim time.Duration
 	Warn Percent // of Size without Reserve and Runtime, for a [Warning]; 0: none
 }
@@ -165,7 +168,7 @@ type FramePlan struct {
 // ScratchPlan sets 1 to 256 workers, and for each worker 1 to 8 scratch arenas of Size bytes. With
 // 0 workers the budget has no scratch. Each defaults to 2: a function whose result is in its
 // caller's arena uses the other arena for its own work ([scope.Scratches.Pick]). Workers is also
-// the most leases at once.
+// the most leases at once; a worker taken by number isn't lent.
 type ScratchPlan struct {
 	Workers int
 	Each    int // scratch arenas of a worker
@@ -178,9 +181,9 @@ type ScratchPlan struct {
 //
 // Limits take memory for each arena (region, slot, frame buffer, scratch arena). In the budget's
 // tables an arena takes 0.6 KiB, plus 128 bytes for each scope and 64 for each pool: 12.6 KiB by
-// default. On the Go heap an arena takes 1.3 KiB, plus about 230 bytes for each scope, 60 for each
-// owned value and 360 for each label: 41 KiB by default. Set lower limits for a region with many
-// small slots ([RegionPlan]): with 4 of each, a slot takes 1.3 KiB of tables and 3.8 KiB of the Go
+// default. On the Go heap an arena takes about 2 KiB, plus 230 bytes for each scope, 64 for each
+// owned value and 400 for each label: 45 KiB by default. Set lower limits for a region with many
+// small slots ([RegionPlan]): with 4 of each, a slot takes 1.3 KiB of tables and 4.8 KiB of the Go
 // heap.
 type Limits struct {
 	Scopes int `json:"scopes"`
@@ -197,8 +200,9 @@ type Limits struct {
 //
 // Prefault is a trade. With Prefault the whole plan is resident from Open on: a plan of 64 MiB
 // takes 64 MiB even if a run uses 20, perhaps twice as much as the same program with a
-// garbage-collected heap. In return a frame has no page faults (0.1 to 1 µs each, more under load),
-// and a machine with too little memory fails during Open.
+// garbage-collected heap. In return a frame has no page faults in the budget (0.1 to 1 µs each,
+// more under load) until a Trim. On a machine with too little memory Open fails if Prefault is
+// required.
 //
 // Without Prefault a page becomes resident at its first use, and stays resident until Close. A
 // rewind returns no pages to the system; [Budget.Trim] does. On a machine with too little memory
@@ -211,8 +215,8 @@ type Pages struct {
 	Prefault Demand
 	Lock     Demand // pages stay present and are never swapped out; default: off
 	Huge     Demand // huge pages; default: off
-	// Guards put 64 KiB without access after each arena; default: off. The layout has this space
-	// even if the system refuses the guards.
+	// Guards put 64 KiB without access after the tables and after each arena; default: off. The
+	// layout has this space even if the system refuses the guards.
 	Guards Demand
 	// Base begins the budget at Plan.Base; default: wished, or off without a Base.
 	Base Demand

@@ -11,7 +11,8 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// Check returns all errors of the plan, each on a line with its key:
+// Check returns the errors of the plan, each on a line with its key. An error may hide others that
+// depend on the same values, such as sums:
 //
 //	plan "handheld": regions[2].size: 0 bytes; give a size
 //

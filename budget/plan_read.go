@@ -45,8 +45,8 @@ const planFileMax = 1 * MiB
 //	  {"part": "level", "label": "frogs", "play": "96KiB", "tolerance": "25%"}]}
 //
 // ReadPlan is strict: it refuses an unknown or repeated key, a value of another type, and text
-// after the plan. The error lists all mistakes in file order, each on a line with its place. A
-// mistake in the JSON itself hides the others:
+// after the plan. The error lists the mistakes of the form, and those that [Plan.Check] finds, in
+// file order, each on a line with its place. A mistake in the JSON itself hides the others:
 //
 //	handheld.json:7: regions[2].slots: "many" is not a count (a whole number from 0)
 //	handheld.json:9: invalid character '/' after object key:value pair

@@ -293,8 +293,9 @@ func (l layout) pages(page uint64) (list []platform.PageRun) {
 	return list
 }
 
-// Cost is the most memory and address space that a budget takes of a machine, in bytes. It depends
-// only on the plan.
+// Cost is the most memory that a budget uses of a machine, in bytes, and the addresses of its
+// parts. Report.Reserved may have more addresses. Only the GoHeap of an open budget with a [Rest]
+// depends on the machine.
 type Cost struct {
 	// Addresses is the budget's address space: arenas, tables, padding to 64 KiB, guards, and
 	// unplanned space.

@@ -14,15 +14,17 @@ import (
 
 // Reconfigure moves the boundaries of empty regions, so that the regions get the sizes of the plan.
 // It moves all regions from the lowest to the highest one whose size differs, within the bytes that
-// these regions have together. Everything else in the plan stays. To give the next world another
-// shape, Rewind these regions, Reconfigure, and Load.
+// these regions have together. Apart from the notes, everything else in the budget stays. To give
+// the next world another shape, Rewind these regions, Reconfigure, and Load.
 //
 // Reconfigure fails, and changes nothing, if one of these regions isn't empty, during a load, if
-// the plan differs in more than the sizes of regions, or if the sizes add up to another total. It
-// waits for workers that pin one of these regions ([Reader]) until ctx ends. These regions may get
-// new addresses, and their peaks are reset. If Open made pages present, Reconfigure also makes
-// pages present that were padding. If the system refuses these pages, Reconfigure returns an error,
-// but the new sizes are in force. Cost: that of an Open for these regions' tables.
+// the plan differs in more than the sizes and notes of regions, or if these sizes, each rounded up
+// to 64 KiB, add up to another total. Reconfigure ignores the plan's Size, expectations and
+// functions. It waits for workers that pin one of these regions ([Reader]) until ctx ends. These
+// regions may get new addresses, and their peaks are reset. If Open made pages present, Reconfigure
+// also makes pages present that were padding. If the system refuses these pages, Reconfigure
+// returns an error, but the new sizes are in force. Cost: that of an Open for these regions'
+// tables.
 func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 	if err := plan.check(); err != nil {
 		return err

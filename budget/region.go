@@ -17,8 +17,8 @@ import (
 // Region is a region of an open budget, or a slot from its Acquire to its Release. Rewinding a
 // region also rewinds the regions after it in the plan, but rewinding a slot doesn't touch its
 // siblings ([RegionPlan] shows the order). A report of misuse in an emptied region names the Load,
-// Rewind or Release that emptied the region, and the line of that call. Region is a small value;
-// copy it freely. The methods of the zero Region panic.
+// Rewind or Release that emptied the region, in checked builds with the line of that call. Region
+// is a small value; copy it freely. The methods of the zero Region panic.
 type Region struct {
 	*region
 	owner  uint64      // the owner word when this was made
@@ -187,10 +187,10 @@ func (b *Budget) regionNames(slots bool) string {
 
 // In returns r with a token, for calls inside a load of a lower region. The token is s, the scope
 // that this load passed to its function. While the function runs, Load, Rewind, Release and Trim
-// accept the returned Region, one call at a time. After the function has returned, or with another
-// scope, they return [ErrLoading]. All other methods work as on r. A goroutine that the function
-// started may also use the returned Region. The outer load waits for such a call to end; if the
-// call outlasts the function, the outer load reports a bug.
+// accept the returned Region, one call at a time. After the function has returned, with another
+// scope, or for a region that isn't above, they return [ErrLoading]. All other methods work as on
+// r. A goroutine that the function started may also use the returned Region. The outer load waits
+// for such a call to end; if the call outlasts the function, the outer load reports a bug.
 func (r Region) In(s scope.Scope) Region { return Region{r.its(), r.owner, s, true} }
 
 // Name returns the region's name in the plan; a slot's name has its number: "match 3".
@@ -201,7 +201,8 @@ func (r Region) Name() string { return r.its().name }
 func (r Region) Slot() int { return r.its().slot }
 
 // Base returns the base for pointers within this region, such as [arena.Ptr]. These pointers count
-// from the region's start, so a copy of the region's bytes can be read on another machine.
+// from the region's start, so a copy of the region's bytes can be read on another machine of the
+// same architecture.
 func (r Region) Base() arena.Base {
 	header := r.its().b.table.Row(uint64(r.index))
 	return arena.BaseAt(unsafe.Add(unsafe.Pointer(header), header.Arena.Start), header.Size())
@@ -246,9 +247,10 @@ func insistFrom(i, n int, step func(i int)) {
 }
 
 // Reader lets a worker pin a region. While the region is pinned, each Load, Rewind and Release of
-// this region, or of a region below, waits. A pin only delays the rewind: workers that write the
-// same object need a lock of their own. To see reloads, a worker reads the newest [Loaded] from an
-// atomic.Pointer that the loader stores to.
+// this region, or of a region below, waits; so do Trim, Reconfigure and a restore (package save) of
+// this region. Close fails. A pin only delays the rewind: workers that write the same object need a
+// lock of their own. To see reloads, a worker reads the newest [Loaded] from an atomic.Pointer that
+// the loader stores to.
 type Reader struct {
 	region *region
 	owner  uint64 // the owner word when this was made
@@ -269,10 +271,10 @@ func (r Region) Reader(name string) *Reader {
 }
 
 // Pin pins the region and reports whether it did. The region isn't rewound until Unpin. Pin returns
-// false while the region is being loaded or rewound, after a slot's release, and after Close; do
-// other work before the next try. Call [Loaded.Get] after Pin. A Reader has at most one pin: a
-// second Pin before Unpin panics, so make one Reader for each worker. Cost: one atomic write and
-// one read.
+// false while a Load, Rewind or another call that keeps workers out waits or works, after a slot's
+// release, and after Close; do other work before the next try. Call [Loaded.Get] after Pin. A
+// Reader has at most one pin: a second Pin before Unpin panics, so make one Reader for each worker.
+// Cost: one atomic write and one read.
 func (d *Reader) Pin() bool {
 	if d.inside.Swap(true) {
 		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice: each worker has a Reader of its own", d.name, d.region.name))

@@ -18,12 +18,12 @@ type ArenaReport struct {
 	// Part is the plan's name for the arena and its siblings: "level", "room", "frame", "scratch".
 	Part  string `json:"part"`
 	Index int    `json:"index"` // among its siblings, from 0
-	Kind  string `json:"kind"`  // "region", "slot", "frame" or "scratch"
+	Kind  string `json:"kind"`  // "region", "slot", "frame", "scratch" or "c_heap"
 	Size  uint64 `json:"size"`
 	Used  uint64 `json:"used"`
 	Peak  uint64 `json:"peak"` // highest since Open or Reconfigure, temporaries included
-	// LoadPeak is the highest use of a region since it was last emptied. For frame and scratch
-	// LoadPeak is the same as Peak.
+	// LoadPeak is the highest use of a region since it was last emptied, or in its last load if
+	// that failed. For frame and scratch LoadPeak is the same as Peak.
 	LoadPeak uint64 `json:"load_peak"`
 	Free     uint64 `json:"free"`
 	// Counted reports whether Objects, Padding, and the objects in Labels and Scopes are known.
@@ -47,7 +47,7 @@ type ArenaReport struct {
 	// arena's open scopes.
 	Inner []scope.Inner `json:"inner,omitempty"`
 
-	Fulls    int    `json:"fulls,omitempty"`     // full errors since Open
+	Fulls    int    `json:"fulls,omitempty"`     // full errors since Open, without those of Acquire
 	LastFull string `json:"last_full,omitempty"` // the text of the last one
 
 	Warnings    int    `json:"warnings,omitempty"`     // since Open ([Plan.OnWarn])
@@ -64,13 +64,15 @@ type Report struct {
 	// Committed is the part of Size that may be read and written: all except the guards in force.
 	Committed uint64 `json:"committed"`
 	// Resident is the part of Size that was present when last measured: by Open, [Budget.Report] or
-	// [Budget.Trim]. Pages that are used later add to Resident, up to the resident bytes in Cost.
+	// [Budget.Trim]; 0 if the system can't measure it. Pages that are used later add to Resident,
+	// up to the resident bytes in Cost.
 	Resident uint64 `json:"resident"`
 	// Cost is the maximum that the plan takes ([Plan.Cost]).
 	Cost Cost `json:"cost"`
-	// Prefaulted reports whether every page of arenas and tables was present at Open.
+	// Prefaulted reports whether Open made every page of arenas and tables present.
 	Prefaulted bool `json:"prefaulted"`
-	// NotGranted lists the wished demands that the system refused: key and reason.
+	// NotGranted lists what the plan asks for and doesn't have, such as refused wished demands: key
+	// and reason.
 	NotGranted []string `json:"not_granted,omitempty"`
 	// Arenas are in map order: regions and slots, frame buffers, scratch arenas.
 	Arenas []ArenaReport `json:"arenas"`
@@ -82,7 +84,7 @@ type Report struct {
 	// CHeap describes C's malloc if the program imports package arena/with/malloc; otherwise it is
 	// zero. Arenas doesn't include C's malloc, which is outside the budget's Size.
 	CHeap CHeapReport `json:"c_heap,omitzero"`
-	Plan  Plan        `json:"plan"` // as opened, with its defaults filled in
+	Plan  Plan        `json:"plan"` // as of Budget.Plan
 
 	// Proxies are the statistics of allocator proxies. The program adds its own: append(r.Proxies,
 	// sound.Stats()).

@@ -13,15 +13,15 @@ func (b *Budget) Scratch(worker, which int) scope.Scratch { return b.Scratches(w
 // Scratches returns the scratch arenas of the worker with this number. They belong to the worker
 // until Close and are never lent. A number outside the plan's range, or a worker whose scratch is
 // lent, is a caller's bug and panics. So call Scratches at set-up, before the first Lease. Cost: an
-// atomic read.
+// atomic read after the first call.
 func (b *Budget) Scratches(worker int) scope.Scratches { return b.leases.of(worker) }
 
-// Lease lends the scratch arenas of a free worker: a worker whose arenas are neither lent nor taken
-// by number ([Budget.Scratches]). It waits until a worker is free; if ctx ends first, it returns an
-// error with the number of loans. Waiting goroutines are served in turn. After Close, Lease returns
-// [ErrClosed], also to goroutines that already wait. It returns an error if all workers are taken
-// by number, and panics if the plan has no scratch. A goroutine that borrows again mostly gets the
-// same arenas, which may still be in its processor's caches.
+// Lease lends the scratch arenas of a free worker to any goroutine: a worker whose arenas are
+// neither lent nor taken by number ([Budget.Scratches]). It waits until a worker is free; if ctx
+// ends first, it returns an error with the number of loans. Waiting goroutines are served in turn.
+// After Close, Lease returns [ErrClosed], also to goroutines that already wait. It returns an error
+// if all workers are taken by number, and panics if the plan has no scratch. A goroutine that
+// borrows again mostly gets the same arenas, which may still be in its processor's caches.
 //
 // Cost: some 50 ns together with Release, and a check of each lent worker. A goroutine that waits
 // also uses a channel and a lock. No Go allocation.

@@ -12,8 +12,9 @@ import (
 
 // Seal ends set-up. From now on until Close the budget makes no memory requests to the system,
 // except to return pages in a Trim or where the plan has "trim". So Reconfigure fails if it would
-// have to move guards, or to lock pages that were padding. After SealStrict, Seal ends the strict
-// mode: a program can call SealStrict for its frames, and Seal while it changes levels.
+// have to move guards, even wished ones that weren't granted, or to lock pages that were padding.
+// After SealStrict, Seal ends the strict mode: a program can call SealStrict for its frames, and
+// Seal while it changes levels.
 //
 // Seal fails after Close. It belongs to the goroutine that drives the program.
 func (b *Budget) Seal() error { return b.seal("Seal", false) }
@@ -27,13 +28,15 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 //
 //   - Allocations of the runtime for itself.
 //   - Allocations inside calls that a frame makes rarely, and inside the functions that these calls
-//     run, such as a loader: Load, Rewind, Release, Acquire, Trim, Reconfigure, Report, Published,
-//     Inside, Walk, Missing, NoHeap, the Open and Close of another budget, [Timeline.Read], the
-//     files and Ring.Diff of package save, and package record. Allocations before or after these
-//     calls do count, such as an escaping closure for Load, or work on the result of Published.
-//   - If a Load, Rewind or Release runs between two NextFrames: allocations of other goroutines,
-//     which may work for a loader, and allocations more than 32 calls deep. If owners load slots
-//     all the time, look for garbage in a test with fewer loads.
+//     run, such as a loader: Load, Rewind, [Region.Release], Acquire, Trim, Reconfigure, Report,
+//     Published, Inside, Walk, Missing, NoHeap, the Open and Close of another budget,
+//     [Timeline.Read], the files and Ring.Diff of package save, and package record. Allocations
+//     before or after these calls do count, such as an escaping closure for Load, or work on the
+//     result of Published.
+//   - If a Load, Rewind, Release, Trim or Reconfigure runs between two NextFrames: allocations of
+//     goroutines that began with another function, which may work for a loader, and allocations
+//     more than 32 calls deep. If owners load slots all the time, look for garbage in a test with
+//     fewer loads.
 //   - If an arena was full between two NextFrames: all allocations between them, because making the
 //     full error allocates.
 //
@@ -123,7 +126,8 @@ func (b *Budget) strictFrame() {
 }
 
 // NoHeap runs fn once. If the program allocates on the Go heap meanwhile, NoHeap returns an error
-// with the number of objects and bytes, and the allocating lines with their callers. If fn fills
+// with the number of objects and bytes, and the allocating lines with their callers. If an arena
+// was full meanwhile, NoHeap returns nil, because making the full error allocates. If fn fills
 // caches of its own, run fn once before.
 //
 // The process has one Go heap, so allocations of other goroutines also count. Don't run such a test

@@ -20,9 +20,10 @@ import (
 // returns [ErrLoading] meanwhile. So put slots last ([Plan.Check] warns otherwise).
 //
 // A slot takes its size in whole pages, and addresses up to the next 64 KiB. Its tables ([Limits])
-// take 12 KiB by default, and 41 KiB of the Go heap. A region of many small slots should have
+// take 13 KiB by default, and 45 KiB of the Go heap. A region of many small slots should have
 // limits of its own ([RegionPlan]): with limits of 4, a slot of 17 KiB takes 21 KiB, tables
-// included, and 4 KiB of the Go heap. [Plan.Cost] returns the cost of all slots.
+// included, and 5 KiB of the Go heap. [Plan.Cost] returns the cost of all slots; its share of the
+// Go heap is a low estimate.
 //
 // When to use a slot:
 //
@@ -61,8 +62,8 @@ func (b *Budget) Slots(name string) *Slots {
 // Acquire returns the first free slot and makes the caller its owner. The owner loads the slot
 // ([Load]) and releases it ([Region.Release]). If no slot is free, Acquire returns a
 // [scope.FullError] that names the key to raise. A server can use this error to refuse a new
-// player. Any goroutine may call it. Cost: a lock and a check of each slot; no Go allocation,
-// unless it fails.
+// player. After Close Acquire returns [ErrClosed]. Any goroutine may call it. Cost: a lock and a
+// check of each slot; no Go allocation, unless it fails.
 func (s *Slots) Acquire() (Region, error) {
 	if s == nil || s.b == nil {
 		panic("budget: BUG: zero Slots: get them from Budget.Slots")

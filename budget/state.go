@@ -79,8 +79,9 @@ func (s *State) Check() error {
 	return fmt.Errorf("budget %q: region %s was rewound or loaded again since: %w", s.Budget(), s.Name(), ErrClosed)
 }
 
-// Exclusive locks the regions of some states for a restore. It excludes the same calls as a load of
-// these regions, but leaves the regions above them as they are.
+// Exclusive locks the regions of some states for a restore. It excludes calls that touch these
+// regions, as a load does, but leaves the regions above as they are: a load there may run at the
+// same time.
 type Exclusive struct {
 	states []*State
 	work   load // made once: a restore makes no Go allocation
@@ -105,7 +106,8 @@ func NewExclusive(what string, states ...*State) *Exclusive {
 }
 
 // Begin locks the regions. Like Load, it waits for workers that pin them, and fails while another
-// load touches them. It makes no Go allocation unless it waits or fails.
+// load touches them. It also fails if State.Check of a state does. It makes no Go allocation unless
+// it waits or fails.
 func (e *Exclusive) Begin(ctx context.Context) error {
 	b := e.states[0].region.b
 	if err := ctx.Err(); err != nil {

@@ -9,21 +9,23 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// Suggest returns a plan that would have sufficed for the recorded reports, without a margin;
-// [Plan.Headroom] adds a margin. The reports' plans must have the same regions in the same order.
-// Each region must have slots in all plans or in none. Sizes and the plans' names may differ.
+// Suggest returns a plan with the sizes and limits that the recorded reports show, without a
+// margin; [Plan.Headroom] adds a margin. The reports' plans must have the same regions in the same
+// order. Each region must have slots in all plans or in none. Sizes and the plans' names may
+// differ.
 //
 //   - Each size is the highest Peak of the part's arenas in the reports.
 //   - A part with a peak of 0 gets its largest size in the reports' plans. Such a part wasn't used,
 //     or its use wasn't published before the report ([Budget.Published]).
-//   - A part that was full (Fulls) needed more than its peak. It gets at least its size in that
-//     report's plan, and may need more; LastFull has the last refused size.
+//   - A part that was full (Fulls), in its bytes or in a table, gets at least its size in that
+//     report's plan, and may need more; LastFull has the last refusal.
 //   - The numbers of slots, buffers, workers and scratch arenas are the highest in the plans.
 //   - Plan.Limits is the highest MostOpen, at least the default. A region with slots, or with
 //     limits of its own in a plan, gets limits of its own: the highest MostOpen of its slots, at
 //     least 1. If a slot was full, its limits in that plan are the least. A region that was never
-//     used gets its highest limits in the plans.
-//   - A region's note names the report that its size came from.
+//     used keeps the highest limits of its own; if it has none, the new Plan.Limits apply.
+//   - A region's note names the report that its size came from, or says that the region was never
+//     used.
 //   - The plan's Size is the sum of the parts; no region has the [Rest].
 //   - The C heap's size is the highest in the plans, because the bytes that a heap needs beyond its
 //     peak depend on fragmentation.
@@ -135,11 +137,11 @@ func (p Plan) ownLimits(part int) bool {
 	return part < len(p.Regions) && (p.Regions[part].Slots != 0 || p.Regions[part].Limits != Limits{})
 }
 
-// Widen raises each size and limit of p, the C heap's size, and the numbers of slots, buffers,
-// workers and scratch arenas, to at least those of other. Everything else stays. Both plans need
-// their defaults filled in, and the same regions: equal names in the same order, each with slots in
-// both plans or in neither. Otherwise Widen returns an error with the difference. No other plan may
-// share p.Regions.
+// Widen raises the size of each part of p, each limit, the C heap's size, and the numbers of slots,
+// buffers, workers and scratch arenas, to at least those of other. Everything else stays, so a
+// Plan.Size may then be too small. Both plans need their defaults filled in, and the same regions:
+// equal names in the same order, each with slots in both plans or in neither. Otherwise Widen
+// returns an error with the difference. No other plan may share p.Regions.
 func (p *Plan) Widen(other Plan) error {
 	differs := func(key string, have, want any) error {
 		return fmt.Errorf("%s is %v, but %v in the first", key, have, want)

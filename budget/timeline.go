@@ -10,8 +10,9 @@ const timelineSamples = 512 // about the pixels of a picture
 
 // Timeline records the use of each arena over time, in a fixed number of samples on the Go heap.
 // When all samples are used, each pair of neighbours becomes one sample with twice as many ticks.
-// So the whole run always fits, with fewer details the longer it is, and no peak is lost. One
-// goroutine calls Sample; any goroutine may call Read. The methods of a nil Timeline do nothing.
+// So the whole run always fits, with fewer details the longer it is, and a pair keeps the higher
+// use. One goroutine calls Sample; any goroutine may call Read. The methods of a nil Timeline do
+// nothing.
 type Timeline struct {
 	b      *Budget
 	gauges []gauge // in map order, then C's heap if the budget has it
@@ -52,7 +53,7 @@ const (
 	MarkLoad   Mark = 1 << iota // a Load ended, or failed
 	MarkRewind                  // the arena was emptied, and not loaded
 	MarkFull                    // the arena was full
-	MarkMoved                   // Reconfigure moved or resized it
+	MarkMoved                   // Reconfigure moved or resized it, or regions on both sides
 	MarkWarn                    // the arena reached its warn share
 )
 
@@ -72,7 +73,7 @@ func (m Mark) String() string {
 // Timeline starts a record of each arena's use with this number of samples; 0 means 512. The
 // goroutine that drives the program calls it once, at set-up. A second call, or a call after Seal
 // or Close, is a caller's bug and panics. Timeline allocates 10 bytes on the Go heap for each
-// sample of each arena. Sample allocates nothing, and Read works even after Close.
+// sample of each arena; later only Read allocates. Read works even after Close.
 //
 // With a timeline, NextFrame and the end of each Load, Rewind and lease take some nanoseconds more.
 func (b *Budget) Timeline(samples int) *Timeline {
@@ -100,7 +101,8 @@ func (b *Budget) Timeline(samples int) *Timeline {
 //
 // Cost: a few nanoseconds an arena, without a Go allocation or a wait. Each time the number of
 // ticks has doubled, Sample also merges all samples, which takes about a nanosecond for each sample
-// of each arena. With a c_heap Sample takes the locks of C's malloc for a moment.
+// of each arena. With a c_heap Sample takes the locks of C's malloc for a moment. A use of the
+// c_heap that rose and fell since the last Sample counts only if it is the highest so far.
 func (t *Timeline) Sample() {
 	if t == nil || t.b.closed.Load() {
 		return

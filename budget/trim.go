@@ -13,8 +13,8 @@ import (
 
 // Trimmed is the result of a Trim.
 type Trimmed struct {
-	Bytes  uint64 `json:"bytes"`  // of the returned pages that were present
-	Slots  int    `json:"slots"`  // acquired slots, which Trim skipped
+	Bytes  uint64 `json:"bytes"`  // of returned pages; where known, of those that were present
+	Slots  int    `json:"slots"`  // skipped: acquired, or in a load
 	Leases int    `json:"leases"` // workers with lent scratch, which Trim skipped
 	// Keeps is the reason why none of the budget's own pages were returned; "" if they were. Pages
 	// of C's malloc may be returned all the same.
@@ -50,13 +50,14 @@ func counted(n int, what string) string {
 // object, and the plan stays the bound. The next use of a returned page is a page fault, and the
 // system must have the memory then.
 //
-// Trim skips slots that have an owner ([Region.Trim] is for the owner) and scratch that is lent.
-// The result counts the skipped slots and leases. As [Region.Rewind] does, Trim waits for workers
-// that pin a region ([Reader]), and fails during a load and after Close. Call Trim as NextFrame: on
-// the goroutine that drives the program, while no worker uses the frame or numbered scratch. A heap
-// that C or other goroutines use needs an [arena.Shared]; Trim takes its lock. Trim doesn't reach a
-// heap inside a block or a chunk of another arena, because that block may have been freed. Call the
-// Trim of such a heap itself.
+// Trim skips slots that have an owner ([Region.Trim] is for the owner) or are part of a load, and
+// scratch that is lent. The result counts the skipped slots and leases. As [Region.Rewind] does,
+// Trim waits for workers that pin a region without slots ([Reader]), and fails during a load that
+// touches such a region, and after Close. Call Trim as NextFrame: on the goroutine that drives the
+// program, while no worker uses the frame or numbered scratch. A heap that C or other goroutines
+// use needs an [arena.Shared]; Trim takes its lock. Trim doesn't reach a heap inside a block or a
+// chunk of another arena, because that block may have been freed. Call the Trim of such a heap
+// itself.
 //
 // If pages.lock is in force or pages.prefault is required, every page stays, and Trim returns an
 // error that names the key. A wished pages.prefault is no obstacle. Checked and race builds and

@@ -27,10 +27,11 @@ import (
 // scope that C opens and closes between two comparisons is noticed only if it set a new peak since
 // the region was emptied. Used is then that peak; Labels are as of the comparison.
 //
-// While a loaded region has a heap, a goroutine of the library compares the region's use 20 times a
-// second, and calls OnWarn itself. If the use rises and falls between two comparisons, the crossing
-// is noticed only if it was the heap's highest use. Labels then has labels first and scopes after
-// them, as of the end of the load; a heap counts as a whole.
+// While a loaded region has a heap, a goroutine of the library compares the region's use about 20
+// times a second, unless OnWarn or a load takes longer, and calls OnWarn itself. If the use rises
+// and falls between two comparisons, the crossing is noticed only if it was the heap's highest use.
+// Labels then has labels first and scopes after them, as of the end of the load; a heap counts as a
+// whole.
 //
 // The use of C's heap is compared by each call of malloc or free that takes the heap's lock. Freed
 // blocks that the heap keeps for the next request don't count. In a Warning of C's heap, Size is
