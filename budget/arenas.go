@@ -15,8 +15,8 @@ type Arenas struct{ b *Budget }
 // ArenasOf returns the arenas of an open budget.
 func ArenasOf(b *Budget) Arenas { return Arenas{b} }
 
-// TableBytes returns the bytes that the tables of an open plan take, on the Go heap and in the
-// budget. These bytes don't depend on the budget's use. The plan must be valid.
+// TableBytes returns the bytes that the tables of an open plan take in the budget, and an estimate
+// of those on the Go heap. The result doesn't depend on the budget's use. The plan must be valid.
 func TableBytes(plan Plan) (uint64, error) {
 	l, err := plan.resolved().layout()
 	return l.bottom + plan.goTables(), err

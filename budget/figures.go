@@ -8,9 +8,9 @@ import (
 )
 
 // A Figure is a metric of a part of a budget, computed from the reports of the part's arenas. A
-// part is a region, all slots of a region, the buffers of the frame, or the scratch arenas.
-// [Figures] lists all figures. Pages, pictures, metrics, profiles, `report diff` and `check` use
-// this list, so a figure means the same everywhere; metrics and profiles give it a longer or
+// part is a region, all slots of a region, the buffers of the frame, the scratch arenas, or C's
+// heap. [Figures] lists all figures. Pages, pictures, metrics, profiles, `report diff` and `check`
+// use this list, so a figure means the same everywhere; metrics and profiles give it a longer or
 // another name.
 type Figure struct {
 	Name string // "arena_peak"
@@ -106,7 +106,7 @@ func (f Figure) Of(a *ArenaReport) uint64 { return f.of(a) }
 func natural(n int) uint64 { return uint64(max(0, n)) }
 
 // Part has the figures of arenas that share one size in the plan: a region, all slots of one, the
-// buffers of the frame, or the scratch arenas.
+// buffers of the frame, the scratch arenas, or C's heap.
 type Part struct {
 	Name   string // "room", "frame", "scratch"
 	Kind   string // as in ArenaReport

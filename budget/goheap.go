@@ -92,7 +92,7 @@ func (p Plan) goTables() uint64 {
 	return planRound(tables)
 }
 
-// tableBytes returns the bytes of all arenas' tables on the Go heap, and in sites the bytes that
+// tableBytes estimates the bytes of all arenas' tables on the Go heap, and in sites the bytes that
 // checked builds add.
 func (p Plan) tableBytes() (tables, sites uint64) {
 	usual := p.Limits.orDefault()

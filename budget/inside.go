@@ -27,7 +27,7 @@ type Inside struct {
 	// Scopes are the open scopes, the lowest first, without the scopes of temporaries (all named
 	// "temp").
 	Scopes []OpenScope `json:"scopes"`
-	Spans  []Span      `json:"spans"` // by offset; they cover all used bytes
+	Spans  []Span      `json:"spans"` // by offset; with their padding they cover all used bytes
 }
 
 // OpenScope is an open scope.
@@ -76,8 +76,9 @@ func (in *Inside) Temp() uint64 { return in.Size - in.Limit }
 // Inside returns the contents of the region now, and the contents of the passed arenas in the
 // region: level.Inside(soundHeap, commands). Only the goroutine that may call [Region.Report] may
 // call Inside. During the load's function some objects may not be in the chain of finalizers yet.
-// Inside fails if one of the arenas isn't in the region or was overwritten, for example after a
-// rewind of the scope below the arena. Inside also fails after the slot's release and after Close.
+// Inside fails if one of the arenas isn't in the region, or if Inside finds that it was
+// overwritten, for example after a rewind of the scope below the arena. Inside also fails after the
+// slot's release and after Close.
 //
 // Cost: a copy on the Go heap with a Span for each node and pool. A checked build has a Span for
 // each object, with tens of bytes for each call that led to the object.

@@ -14,9 +14,9 @@ import (
 // its lease or slot until then.
 //
 // Close's error names the first 16 leaks of each kind in an arena. In checked builds the error also
-// has, for each leak, the calls that led to it, one on each line: the calls that opened the scope,
-// registered the owned value, acquired the slot, took the lease, or made the arena with live
-// blocks.
+// has the calls that led to these leaks, equal calls once, one on each line: the calls that opened
+// the scope, registered the owned value, acquired the slot, took the lease, or made the arena with
+// live blocks.
 type Leaks struct {
 	Scopes int `json:"scopes"` // of frame and scratch, open at NextFrame, Release or Close
 	// Owned counts the Go values that a closed scope didn't release: a stray write overwrote its

@@ -14,7 +14,7 @@ import (
 // Measure finds the bytes that each part of the plan needs for fn. It returns the report of a run
 // that fitted. The report's Plan can be opened as it is. This new plan has the name, notes, base,
 // pages, Go heap, OnError and warnings of the old plan. No region of it takes the [Rest], and its
-// Size is 0: the sum of the parts. No budget warns during Measure.
+// Size is 0: the sum of the parts. No region warns during Measure.
 //
 // Measure first runs fn in a shadow: a budget with the same parts, each arena with an equal share
 // of 16 GiB, or of 256 MiB on 32-bit targets and in race and asan builds, but at most of half of
@@ -37,12 +37,12 @@ import (
 // slots. Plan.Limits is the highest MostOpen of all other arenas. To keep your own limits,
 // overwrite both.
 //
-// fn runs at least twice, and once more for each part whose temporaries need the next multiple of
-// 64 bytes. fn must do the same each time, even when variables outside the budget still have
-// results of an earlier run. fn must end its goroutines, and need not close the budget. Whenever fn
-// fills an arena or exceeds a limit, even if it ignores the error or panics with it, Measure tries
-// a larger size. Measure returns any other error of fn, the leaks that Close finds at the end, and
-// an [ErrFull] if even the largest shadow is too small.
+// fn runs at least twice, and again if a size or limit was too small. fn must do the same each
+// time, even when variables outside the budget still have results of an earlier run. fn must end
+// its goroutines, and need not close the budget. Whenever fn fills an arena or exceeds a limit,
+// even if it ignores the error or panics with it, Measure tries a larger size. Measure returns any
+// other error of fn, the leaks that Close finds at the end, and an [ErrFull] if even the largest
+// shadow is too small.
 //
 // The shadow's pages aren't prefaulted, locked, huge or guarded. The shadow has no fixed base and
 // sets no limit of the Go heap, so a budget with a GoHeap may be open meanwhile. In a checked build

@@ -31,16 +31,18 @@ type Plan struct {
 	// GoHeap is the limit of the Go heap, in bytes apart from the budget. The limit is soft: the
 	// collector runs to keep it, but can't free live objects, so a program that keeps more alive
 	// exceeds it. Open sets GoHeap, at least 4 MiB, as the runtime's memory limit, and turns GOGC
-	// off. 0 leaves the collector as it is. If a lower limit is in force (GOMEMLIMIT), it stays,
-	// and Report.GoHeap says so. Close restores both settings.
+	// off. In checked and race builds Open adds the memory that only these builds take. 0 leaves
+	// the collector as it is. Open fails if GoHeap is less than the arenas' tables take, or if
+	// another open budget has a GoHeap. If a lower limit is in force (GOMEMLIMIT), it stays, and
+	// Report.GoHeap says so. Close restores both settings.
 	//
 	// With [Rest], Open computes GoHeap from the limits of the process ([platform.Limits]). From
 	// the bytes that each limit leaves, Open subtracts the budget, C's heap, page tables, and a
 	// reserve of 16 MiB for the rest of the process; the smallest result is GoHeap. For RLIMIT_DATA
 	// and RLIMIT_AS Open also subtracts the stacks of the threads that the runtime may still make.
 	// Without a limit of the process, the machine's free memory decides. Open fails if the result
-	// is less than 4 MiB, or less than the arenas' tables take. [Budget.Plan] has the result, and
-	// Report.GoHeap names the limit behind it.
+	// is less than 4 MiB. [Budget.Plan] has the result, and Report.GoHeap names the limit behind
+	// it.
 	GoHeap uint64
 	// CHeap is the memory of C's malloc, apart from the budget. It needs an import of package
 	// arena/with/malloc.
@@ -157,9 +159,9 @@ func (c CHeapPlan) runtime() uint64 { return cmp.Or(c.Runtime, planRuntimeUsual)
 func (c CHeapPlan) room() uint64 { return c.Size - c.Reserve - c.runtime() }
 
 // FramePlan sets the buffers of the frame: 1 to 8 of Size bytes each, which take turns. With 0
-// buffers the budget has no frame. With 1 buffer an object lives until the end of its own frame,
-// with 2 until the end of the next frame, with 3 until the end of the frame after that. If a worker
-// or the GPU reads a frame after its end, use 2.
+// buffers the budget has no frame. With 1 buffer an object in the frame's scope lives until the end
+// of its own frame, with 2 until the end of the next frame, with 3 until the end of the frame after
+// that. If a worker or the GPU reads a frame after its end, use 2.
 type FramePlan struct {
 	Buffers int
 	Size    uint64
@@ -204,12 +206,12 @@ type Limits struct {
 // more under load) until a Trim. On a machine with too little memory Open fails if Prefault is
 // required.
 //
-// Without Prefault a page becomes resident at its first use, and stays resident until Close. A
-// rewind returns no pages to the system; [Budget.Trim] does. On a machine with too little memory
-// Open may then succeed, and the OOM killer may end the process at a later write. Servers and
-// consoles want Prefault, tools don't. [Plan.Cost] returns the cost in advance; Report.Resident is
-// the resident bytes when last measured. Prefault and Lock include the memory of C's malloc
-// (Plan.CHeap).
+// Without Prefault a page becomes resident at its first use, and isn't returned before Close or a
+// trim. A rewind returns no pages to the system, unless the plan has trim; [Budget.Trim] does. On a
+// machine with too little memory Open may then succeed, and the OOM killer may end the process at a
+// later write. Servers and consoles want Prefault, tools don't. [Plan.Cost] returns the cost in
+// advance; Report.Resident is the resident bytes when last measured. Prefault and Lock include the
+// memory of C's malloc (Plan.CHeap).
 type Pages struct {
 	// Prefault makes every page of arenas and tables present before Open returns; default: wished.
 	Prefault Demand

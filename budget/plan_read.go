@@ -51,7 +51,7 @@ const planFileMax = 1 * MiB
 //	handheld.json:7: regions[2].slots: "many" is not a count (a whole number from 0)
 //	handheld.json:9: invalid character '/' after object key:value pair
 //
-// The error for a missing file is "handheld.json: no such file or directory".
+// The error for a missing file names it: "handheld.json: no such file or directory".
 func ReadPlan(name string) (Plan, error) {
 	data, err := jsonfile.ReadFile(name, planFileMax, "larger than "+sizeInPlan(planFileMax)+", the limit for a plan")
 	if err != nil {

@@ -303,9 +303,9 @@ type Cost struct {
 	// Resident4K is the maximum that is resident with pages of 4 KiB: arenas and tables.
 	Resident4K  uint64 `json:"resident_4k"`
 	Resident64K uint64 `json:"resident_64k"` // the same with pages of 64 KiB
-	// GoHeap is outside the budget: the plan's go_heap, or the Go side of the arenas' tables if
-	// that is larger. If the plan's go_heap is the [Rest], GoHeap is the least that Open accepts,
-	// and after Open the number that Open computed.
+	// GoHeap is outside the budget: the plan's go_heap, or an estimate of the arenas' tables there
+	// if that is larger. If the plan's go_heap is the [Rest], GoHeap is the least that Open
+	// accepts, and after Open the number that Open computed.
 	GoHeap uint64 `json:"go_heap"`
 	CHeap  uint64 `json:"c_heap,omitempty"` // outside the budget: the memory of C's malloc
 }

@@ -93,7 +93,8 @@ func (b *Budget) furnishMoved(first, last int, parts []platform.PageRun) error {
 	return nil
 }
 
-// onlySizesDiffer returns an error with all other differences, except notes.
+// onlySizesDiffer returns an error with all other differences, except those that Reconfigure
+// ignores.
 func (b *Budget) onlySizesDiffer(plan Plan) error {
 	var errs []error
 	differs := func(key string, have, want any) {

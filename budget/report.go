@@ -64,14 +64,14 @@ type Report struct {
 	// Committed is the part of Size that may be read and written: all except the guards in force.
 	Committed uint64 `json:"committed"`
 	// Resident is the part of Size that was present when last measured: by Open, [Budget.Report] or
-	// [Budget.Trim]; 0 if the system can't measure it. Pages that are used later add to Resident,
-	// up to the resident bytes in Cost.
+	// [Budget.Trim]; 0 where it can't be measured. Pages that are used later add to Resident, up to
+	// the resident bytes in Cost.
 	Resident uint64 `json:"resident"`
 	// Cost is the maximum that the plan takes ([Plan.Cost]).
 	Cost Cost `json:"cost"`
 	// Prefaulted reports whether Open made every page of arenas and tables present.
 	Prefaulted bool `json:"prefaulted"`
-	// NotGranted lists what the plan asks for and doesn't have, such as refused wished demands: key
+	// NotGranted lists demands of the plan that aren't in force, such as refused wished ones: key
 	// and reason.
 	NotGranted []string `json:"not_granted,omitempty"`
 	// Arenas are in map order: regions and slots, frame buffers, scratch arenas.
@@ -335,8 +335,8 @@ func (p *published) size(arena int) uint64 {
 
 // GoHeap is the Go runtime's memory in the whole process, outside the budget. Sizes are in bytes.
 type GoHeap struct {
-	// Limit is the collector's limit: the plan's go_heap, or a lower limit (see From). 0 is no
-	// limit.
+	// Limit is the collector's limit: the plan's go_heap, or a lower limit (see From). It is 0 if
+	// the plan has no go_heap.
 	Limit uint64 `json:"limit"`
 	// From is the origin of a Limit that isn't a number of the plan: "the rest of cgroup memory.max
 	// 524288KiB", or a lower GOMEMLIMIT of the operator.

@@ -24,7 +24,7 @@ func (b *Budget) Scratches(worker int) scope.Scratches { return b.leases.of(work
 // borrows again mostly gets the same arenas, which may still be in its processor's caches.
 //
 // Cost: some 50 ns together with Release, and a check of each lent worker. A goroutine that waits
-// also uses a channel and a lock. No Go allocation.
+// also uses a channel and a lock. No Go allocation, unless it fails.
 func (b *Budget) Lease(ctx context.Context) (Lease, error) { return b.leases.lease(ctx) }
 
 // scratchAsPublished reports whether no numbered worker's scratch was used since it was published.

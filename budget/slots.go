@@ -105,7 +105,7 @@ func (s *Slots) Available() (free int) {
 // fail. If finalizers fail, Release returns their errors, and the slot is free all the same. If a
 // worker pins the slot until ctx ends, or a running load excludes the call, Release returns an
 // error and nothing changes. A second Release fails, and so does Release of a region without slots.
-// No Go allocation, unless it fails or waits.
+// Release makes no Go allocation of its own, with the exceptions of [Load].
 func (r Region) Release(ctx context.Context) error {
 	return r.empty(ctx, "Release", true)
 }

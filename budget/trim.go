@@ -189,7 +189,8 @@ func (p *leases) trimOf(w *lendable, t *Trimmed) error {
 
 // Trim is [Budget.Trim] of only this region or slot, for its owner; regions above stay as they are.
 // Inside a load of a lower region, call Trim on the result of [Region.In]. After a slot's release
-// Trim fails as Rewind does. No Go allocation, unless it fails, waits, or the region has heaps.
+// Trim fails as Rewind does. No Go allocation, unless it fails, waits or is traced, or the region
+// has heaps.
 func (r Region) Trim(ctx context.Context) (t Trimmed, err error) {
 	b := r.its().b
 	defer traced(ctx, "Trim", r.region)()
