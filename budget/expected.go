@@ -7,7 +7,7 @@ import (
 
 // Expected is the memory that a part of a plan, or a label in it, is expected to use over time.
 // Pictures draw the expected use next to a [Timeline], and `upfront check` compares it with the
-// measured use. Apart from the plan's checks nothing depends on it.
+// measured use. Apart from the plan's checks it has no effect on a budget.
 type Expected struct {
 	// Part is the name of a region, "frame", "scratch" or "c_heap". Each slot of a region may use
 	// the sizes below.

@@ -40,15 +40,14 @@ type Plan struct {
 	// the bytes that each limit leaves, Open subtracts the budget, C's heap, page tables, and a
 	// reserve of 16 MiB for the rest of the process; the smallest result is GoHeap. For RLIMIT_DATA
 	// and RLIMIT_AS Open also subtracts the stacks of the threads that the runtime may still make.
-	// Without a limit of the process, the machine's free memory decides. Open fails if the result
-	// is less than 4 MiB. [Budget.Plan] has the result, and Report.GoHeap names the limit behind
-	// it.
+	// The machine's free memory counts as a limit. Open fails if the result is less than 4 MiB.
+	// [Budget.Plan] has the result, and Report.GoHeap names the limit behind it.
 	GoHeap uint64
 	// CHeap is the memory of C's malloc, apart from the budget. It needs an import of package
 	// arena/with/malloc.
 	CHeap CHeapPlan
 	// Expected is the use over time that the author of the plan expects, for pictures and `upfront
-	// check`. It has no effect on the layout or on any call.
+	// check`. It has no effect on the layout.
 	Expected []Expected
 
 	// OnError gets the errors that no call can return, such as the errors of finalizers that run
