@@ -53,9 +53,10 @@ type Plan struct {
 	// OnError gets the errors that no call can return, such as the errors of finalizers that run
 	// because a load replaces old contents. OnError may be nil.
 	OnError func(error)
-	// OnWarn gets each [Warning], for example to log it, to evict values, or to stop admitting
-	// players. A part that fills between two comparisons is full before OnWarn is called. OnWarn
-	// may be nil; reports count warnings all the same.
+	// OnWarn gets a [Warning], for example to log it, to evict values, or to stop admitting
+	// players. It gets one for all crossings that are noticed before it is called. A part that
+	// fills between two comparisons is full before OnWarn is called. OnWarn may be nil; reports
+	// count crossings all the same.
 	//
 	// The goroutine that uses the part calls OnWarn, inside the call that noticed the crossing: an
 	// Open, Temp or Close of a scope, a Do, a constructor that fails, a Load, Rewind or Release.
