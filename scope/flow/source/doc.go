@@ -34,7 +34,7 @@
 // list leads to a node, to several nodes in order, or to a port of a node, as {"wait": "cancel"}.
 // The blob keeps the order of the nodes. The order of a node's keys has no meaning.
 //
-// Reading is strict, and reports all errors at once:
+// Reading is strict, and reports several errors at once:
 //
 //	door.json:12: nodes.open.in.tag: tag: no variable "seven"
 //	door.json:14: nodes.close.then: then leads to "shut", and there is no such node
@@ -49,5 +49,5 @@
 //	upfront flow compile --host host.json door.json
 //
 // writes door.blob for [flow.Host.Load]. The tool's other commands for graphs are check, strip,
-// draw, diff, merge, trace and export. A game that ships blobs doesn't import this package.
+// draw, diff, merge, trace and export. A game that ships blobs needn't import this package.
 package source

@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// FileMax is the size of the largest file that is read, in bytes. A graph of 100,000 nodes takes
-// less.
+// FileMax is the size of the largest file that the tool upfront reads, in bytes. This package
+// doesn't check it.
 const FileMax = 16 << 20
 
 // Read reads a graph without a vocabulary. Unlike Compile, Read doesn't check whether the nodes,
@@ -22,8 +22,8 @@ func Read(name string, data []byte) (flow.Source, error) {
 }
 
 // Compile makes the blob of a graph for hosts with this vocabulary, and reports its size. The error
-// lists the faults of the file with name, line and path, up to [jsonfile.MaxFaults] faults. Compile
-// works on the Go heap.
+// lists faults of the file with name, line and, for most, path, up to [jsonfile.MaxFaults] faults.
+// A fault may hide others. Compile works on the Go heap.
 func Compile(name string, data []byte, vocabulary flow.Vocabulary) ([]byte, flow.Report, error) {
 	r := newReader(name, data)
 	if r.stop {

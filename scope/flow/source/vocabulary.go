@@ -67,8 +67,9 @@ func ReadVocabulary(name string, data []byte) (v flow.Vocabulary, err error) {
 }
 
 // Guess returns a vocabulary with all actions and events of a graph, for a tool that draws or
-// checks the graph without its host. If the graph sets a parameter only to constants, the
-// parameter's type may be int where the host's is number.
+// checks the graph without its host. Parameters that the graph doesn't use are missing. If the
+// graph sets a parameter only to constants, the parameter's type may be int where the host's is
+// number or handle.
 func Guess(graph flow.Source) (v flow.Vocabulary) {
 	types := map[string]flow.Type{}
 	for _, variable := range graph.Variables {

@@ -11,8 +11,8 @@ import (
 )
 
 // Write returns a graph as JSON, with a line for each variable and node. The bytes are the same on
-// every target. Write doesn't check the graph. Compile of the result makes the same blob as
-// flow.Compile of the graph, or reports the same errors.
+// every target. Write doesn't check the graph. If flow.Compile makes a blob of the graph, Compile
+// of the result makes the same blob.
 func Write(graph flow.Source) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\n  \"version\": 1,\n  \"name\": %s", quote(graph.Name))
