@@ -13,9 +13,9 @@ import (
 // Diff draws two versions of a graph in the layout of both together. Nodes and variables match by
 // name, inputs and outputs by node and name, and links by node, list, target and port. A box or
 // wire is added if only b has it, and gone if only a has it. Otherwise it is changed or untouched.
-// The box of a changed node or variable shows each changed line as "from → to". To find changed
-// links, Diff takes the links of a list that are in both versions. A link with another place among
-// these links is changed.
+// The box of a changed node or variable shows each changed text as "from → to", and inputs and
+// outputs of only one version with "+" or "−". To find changed links, Diff takes the links of a
+// list that are in both versions. A link with another place among these links is changed.
 func Diff(w io.Writer, a, b flow.Source) error {
 	_, err := w.Write(diffOf(a, b).svg())
 	return err

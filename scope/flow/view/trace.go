@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// Trace prints each node of a run as text, with the inputs when the node began and the variables
-// that the node changed.
+// Trace prints each node of a run as text, with the inputs when the node began and the variables of
+// its instance that the node changed.
 //
 //	trace := view.NewTrace(os.Stderr)
 //	runner.Trace(trace.Step)

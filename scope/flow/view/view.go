@@ -9,7 +9,7 @@ import (
 )
 
 // SVG draws the nodes of a graph from left to right, in the order in which links reach the nodes.
-// SVG also draws the variables that the nodes read and write.
+// In a cycle a link leads back. SVG also draws the variables that the nodes read and write.
 func SVG(w io.Writer, graph flow.Source) error {
 	_, err := w.Write(pictureOf(graph).svg())
 	return err
