@@ -14,9 +14,11 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// Compile makes the blob of a graph for hosts with this vocabulary. Compile checks all of the
-// source. The error joins every [Fault] in the order of the source, as errors.Join does. Compile
-// works on the Go heap.
+// Compile makes the blob of a graph for hosts with this vocabulary. Compile doesn't stop at the
+// first error. The error joins a [Fault] for each, those of nodes last and in the order of the
+// nodes, as errors.Join does. If the type, action or event of a node is unknown, Compile doesn't
+// check the node's parameters and links. A blob that is too large is an error without a Fault.
+// Compile works on the Go heap.
 func Compile(source Source, vocabulary Vocabulary) (data []byte, report Report, err error) {
 	c := compiler{source: &source, vocabulary: vocabulary}
 	if data, err = c.compile(); err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 )
 
-// Decompile returns the source of a blob, and the part of the vocabulary that the source uses.
-// Compile makes the same blob of these two. Decompile returns an error for bytes that aren't a
-// graph, and for a graph without names ([Strip]). scratch must have blob.ScratchSize bytes.
-// Decompile works on the Go heap.
+// Decompile returns a source of a blob, and the part of the vocabulary that the source uses.
+// Compile makes the same blob of these two, if Compile made the blob. Decompile returns an error
+// for bytes that aren't a graph, and for a stripped graph ([Strip]). scratch must have
+// blob.ScratchSize bytes. Decompile works on the Go heap.
 func Decompile(data, scratch []byte) (source Source, vocabulary Vocabulary, err error) {
 	r, b, err := verify(data, scratch)
 	if err != nil {
@@ -124,9 +124,9 @@ func (d *decompiler) links(all links) (list []Link) {
 	return list
 }
 
-// Source returns the graph as its author wrote it, without notes. The names of nodes and variables
-// of a stripped graph are their indexes, as "#3". Actions and events have the host's names. Source
-// works on the Go heap.
+// Source returns a source of the graph. It isn't spelled as the author's: for example, notes and
+// most zero inputs are left out. The names of nodes and variables of a stripped graph are their
+// indexes, as "#3". Source works on the Go heap.
 func (g *Graph) Source() Source {
 	g.loaded()
 	d := decompiler{root: g.root, blob: g.blob}

@@ -19,15 +19,15 @@
 //	runner.End()
 //
 // A [Host] declares the actions and events of graphs. A [Source] is a graph as its author writes
-// it. [Compile] makes a blob of a source, or reports every error in the source. [Graph.Source]
-// returns the source again. [Strip] makes a smaller blob without names. A [Graph] is a loaded blob,
-// and a [Runner] runs its instances.
+// it. [Compile] makes a blob of a source, or reports the errors in the source. [Graph.Source]
+// returns a source of the graph again. [Strip] makes a smaller blob, with no name but the graph's.
+// A [Graph] is a loaded blob, and a [Runner] runs its instances.
 //
 // # Nodes
 //
 // A node has lists of links. Each link leads to a port of a node. The links of a list run in order,
-// depth first: all nodes behind the first link run before the second link runs. A node that "goes
-// on" runs the links of its first list.
+// depth first: the nodes behind the first link run before the second link runs. A node that "goes
+// on" runs the links of its list "then".
 //
 //	type      inputs            lists       ports                 effect
 //	event     –                 then        –                     starts; writes its values
@@ -50,31 +50,33 @@
 //
 //   - A delay that is entered again starts again. A delay of 0 ticks or less goes on at once.
 //   - A timer of less than 1 tick counts as 1 tick.
-//   - A sequence goes to one list each time it is entered. To run several actions in order, link
-//     them all from one list.
-//   - After a send, the level's graph ([Runner.SendTo]) finishes before the links of the send run.
+//   - A sequence goes to one list each time it is entered by in. To run several actions in order,
+//     link them all from one list.
+//   - A send runs the event in the level's graph ([Runner.SendTo]) before the links of the send
+//     run.
 //   - An int wraps around.
 //   - The inputs closed and done are constants: the initial state of the node in each instance.
 //   - A missing input is zero.
-//   - Parameters have the names of the fields of the Go struct: HasKey is has_key.
+//   - The names of parameters are made of the fields of the Go struct: HasKey is has_key.
 //
 // # Variables
 //
 // A variable is a bool, an int of 32 bits, a number (a float of 32 bits) or a handle (64 bits). If
-// an event or an action writes a variable, no other node may write that variable. Any number of set
-// and add nodes may write any other variable.
+// an output of an event or an action writes a variable, no other output may write that variable.
+// Any number of set and add nodes may write any other variable.
 //
 // # Running
 //
 // A runner runs one graph at a time, only between Begin and End, in the goroutine that called
-// Begin. Any other call is a bug of the program and panics. Checked builds detect a Fire or Tick
-// from another goroutine. Other builds detect it only while an event runs. Running allocates
-// nothing on the Go heap, and calls no C.
+// Begin. A Fire or Tick outside of Begin and End panics. Checked builds detect a Fire or Tick from
+// another goroutine. Other builds detect it only while the runner runs. A run without an error
+// allocates nothing on the Go heap, except in actions and in the function of [Runner.Trace]. In a
+// default build it calls no C.
 //
 // If an event takes more steps than the runner allows, Fire returns an error that names the graph,
-// the event and the node. The level goes on. An action that can't do its work calls [Runner.Fail].
-// The links of the action's node then don't run, but all other links do, and the error names the
-// node.
+// the event's node and the next node. An action that can't do its work calls [Runner.Fail]. The
+// links of the action's node then don't run, but other links do. The error names the first node
+// whose action failed.
 //
 // Source: Niklas Frykholm, "Visual Scripting the Data-Oriented Way" (Bitsquid).
 package flow

@@ -38,8 +38,9 @@ type Instance uint64
 
 // Size returns the number of bytes that Load and Instances take in a scope, for the graph in data
 // and a number of instances. The bytes are a copy of the blob, 4 bytes for each action, some 80
-// bytes, and for each instance 9 bytes and the instance's dynamic data. Size checks data as Load
-// does. scratch must have blob.ScratchSize bytes.
+// bytes, and for each instance 9 bytes and the instance's dynamic data. The alignment of the
+// instances may take 56 bytes more. Size checks data as Load does, but without a host. scratch must
+// have blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, _, err := verify(data, scratch)
 	if err != nil {
@@ -71,10 +72,11 @@ const nodeSize = 16
 
 // Load checks a blob, which may come from any source, and makes a graph of a copy in s. The copy
 // stays constant. Load returns an error if data isn't a graph, or if the host doesn't declare the
-// graph's actions and events. If s is full, Load unwinds; see [Size]. scratch must have
-// blob.ScratchSize bytes. Load doesn't need scratch and data afterwards. Cost: some 150 ns a node,
-// including blob.Verify, and one of the owned values that the plan's limits.owned allows. On the Go
-// heap Load allocates the Graph, and copies to compare with the host's vocabulary.
+// graph's actions and events with the same parameters. If s is full, Load unwinds; see [Size].
+// scratch must have blob.ScratchSize bytes. Load doesn't need scratch and data afterwards. Cost:
+// some 150 ns a node, including blob.Verify, and one of the owned values that the plan's
+// limits.owned allows. On the Go heap Load allocates the Graph, and copies to compare with the
+// host's vocabulary.
 func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) {
 	h.declared()
 	r, b, err := verify(data, scratch)
@@ -108,9 +110,9 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) 
 // Instances reserves memory for n instances in the scope in which the graph was loaded. That scope
 // must be the topmost scope. The reserved memory holds all data that changes as graphs run, so a
 // level's saved state (package budget/save) may begin after the blob. If the scope is full,
-// Instances unwinds. A second call panics, and so does a call after save.NewRing has completed the
-// state. Cost: 64 bytes, for each instance 9 bytes and the instance's dynamic data, and one call
-// into C.
+// Instances unwinds. A second call panics, unless the first was with 0, and so does a call after
+// save.NewRing has completed the state. Cost: 64 bytes and their alignment, for each instance 9
+// bytes and the instance's dynamic data, and one call into C.
 func (g *Graph) Instances(n int) {
 	g.loaded()
 	if g.pool != nil {
@@ -157,7 +159,7 @@ func differs(what string, there blob.Array[signature], b blob.Blob, here []Signa
 	return nil
 }
 
-// String returns the parameter's name and type.
+// String returns the parameter's name and type, with "out" between them for an Out.
 func (p Parameter) String() string {
 	if p.Out {
 		return p.Name + " out " + p.Type.String()
@@ -212,7 +214,7 @@ func (g *Graph) Data() int {
 }
 
 // New makes an instance with the graph's initial data. It returns the zero Instance when all
-// instances are live. Cost: a few ns and the copy of the data; no call into C.
+// instances are live. Cost: a few ns and the copy of the data; in a default build no call into C.
 func (g *Graph) New() Instance {
 	g.loaded()
 	if g.pool == nil {

@@ -40,9 +40,9 @@ func (v *vocabulary) declared() {
 }
 
 // NewAction declares an action for nodes of the type "action", and returns its signature. The
-// fields of P have the types In and Out, and are stored in the node. fn may use the fields only
+// fields of P have the types In and Out, and are stored in the blob. fn may use the fields only
 // while fn runs. fn must not call Fire or Tick of the same runner. NewAction panics for a field of
-// another type, a nil fn, or a name declared twice.
+// another type, a nil fn, or a name that is empty, declared twice, or has the hash of another name.
 func NewAction[World, P any](
 	h *Host[World], name string, fn func(r *Runner, w *World, p *P),
 ) Signature {
@@ -70,7 +70,7 @@ func NewAction[World, P any](
 	return s
 }
 
-// Event is a declared event with values V. The zero Event panics.
+// Event is a declared event with values V. Fire of the zero Event panics.
 type Event[V any] struct{ *signal }
 
 // signal is an event without its Go type of values.
@@ -82,8 +82,8 @@ type signal struct {
 
 // NewEvent declares an event for nodes of the types "event" and "send". The fields of V are of the
 // kinds bool, int32, float32 or uint64. An event node writes the fields to the variables that the
-// node names. NewEvent panics for a field of another kind, a name declared twice, or a field Key,
-// which would hide the event's key.
+// node names. NewEvent panics for a field of another kind, a field Key, which is the name of a
+// send's key, or a name that is empty, declared twice, or has the hash of another name.
 func NewEvent[V, World any](h *Host[World], name string) Event[V] {
 	h.declared()
 	s := Signature{Name: name}

@@ -13,10 +13,10 @@ import (
 )
 
 // Runner runs graphs of one host, one graph at a time. Fire runs events, and Tick runs delays and
-// timers. One goroutine at a time may use a Runner, between Begin and End; other calls panic. From
-// End to Begin a Runner keeps only the target of sends and the function of Trace. Delays, timers
-// and random numbers are in the instances, so a program may save and restore the instances and
-// continue unchanged. Methods of the zero Runner panic.
+// timers. One goroutine at a time may use a Runner. Fire and Tick panic outside of Begin and End.
+// From End to Begin a Runner keeps only its settings, the target of sends and the function of
+// Trace. Delays, timers and random numbers are in the instances, and are saved and restored with
+// them. Methods of the zero Runner panic, except Trace.
 type Runner struct {
 	word  atomic.Uint32
 	of    *vocabulary
@@ -75,7 +75,7 @@ func (h *Host[World]) NewRunner(s scope.Scope, world *World, steps int) *Runner 
 const stepsMax = 1 << 26
 
 // SendTo sets the target of nodes of the type "send": an instance of the level's graph. Without a
-// target, sends have no effect. SendTo may be called outside of Begin and End, but not while an
+// live target, sends only go on. SendTo may be called outside of Begin and End, but not while an
 // event runs.
 func (r *Runner) SendTo(level *Graph, i Instance) {
 	r.mine(level)
@@ -85,8 +85,8 @@ func (r *Runner) SendTo(level *Graph, i Instance) {
 	r.level = place{level, i}
 }
 
-// Trace calls fn before each step, from the next event, delay or timer on. A nil fn stops the
-// trace.
+// Trace sets the function that is called before each step, from the next event, delay or timer on.
+// A nil fn ends the trace then.
 func (r *Runner) Trace(fn func(Step)) { r.trace = fn }
 
 // Step is a node that is about to run.
@@ -182,14 +182,16 @@ func (r *Runner) mine(g *Graph) {
 // Fire runs the links of the event node with this key in an instance of a graph, with the event's
 // values. If the graph has no such node, Fire does nothing. It returns an error if the instance
 // isn't live, if the run takes too many steps ([StepsError]), or if an action failed
-// ([ActionError]). Cost: a few ns, a search among the graph's events, and some 2 ns a node.
+// ([ActionError]). Cost: a few ns, a search among the graph's events, some 2 ns a node, and the
+// actions' own; a checked build takes longer.
 func (e Event[V]) Fire(r *Runner, g *Graph, i Instance, key int32, values V) error {
 	return r.fire(e.signal, g, i, key, unsafe.Pointer(&values))
 }
 
 // FireNamed is Fire for tools, by the name of the event in the vocabulary. The values are in the
-// order of the event's parameters, each as in a [Variable]. A missing value is zero. FireNamed
-// works on the Go heap.
+// order of the event's parameters, each as in a [Variable]. A missing value is zero. FireNamed also
+// returns an error if the host doesn't declare such an event and values. FireNamed works on the Go
+// heap.
 func (r *Runner) FireNamed(g *Graph, i Instance, event string, key int32, values ...any) error {
 	r.mine(g)
 	of := slices.IndexFunc(r.of.Events, func(s Signature) bool { return s.Name == event })
@@ -392,7 +394,7 @@ func (g *Graph) nameOf(node uint32) string { return nodeName(g.root, g.blob, g.i
 type StepsError struct {
 	Graph string
 	Began string // the node that began the run; in a stripped graph its index, as "#3"
-	Node  string // the next node
+	Node  string // the next node, in Graph or in the level's graph
 	Steps int
 }
 
@@ -403,9 +405,9 @@ func (e *StepsError) Error() string {
 }
 
 // Fail reports that the running action couldn't do its work. Outputs that the action has set stay
-// set. The links of the action's node don't run, but all other links do. For the first action that
-// failed, Fire or Tick returns err in an [ActionError] that names the node. Fail panics when no
-// action runs.
+// set. The links of the action's node don't run, but other links do. For the first action that
+// failed in a run, Fire or Tick returns err in an [ActionError] that names the node. Only an action
+// may call Fail: it panics outside of Fire and Tick.
 func (r *Runner) Fail(err error) {
 	if r.word.Load() != running {
 		r.made()
@@ -421,11 +423,11 @@ func (r *Runner) Fail(err error) {
 type ActionError struct {
 	Graph string
 	Began string // the node that began the run; in a stripped graph its index, as "#3"
-	Node  string // the action's node
+	Node  string // the action's node, in Graph or in the level's graph
 	Err   error  // from Fail
 }
 
-// Error returns the error in one line.
+// Error returns the names and the text of Err.
 func (e *ActionError) Error() string {
 	return fmt.Sprintf("flow: graph %q: %q: the action of node %q failed: %v", e.Graph, e.Began, e.Node,
 		e.Err)

@@ -36,8 +36,8 @@ type Input struct {
 	Constant any
 }
 
-// Output names the variable that a parameter writes. A parameter without an output writes no
-// variable.
+// Output names the variable that a parameter writes. A parameter of an event or an action without
+// an output writes no variable.
 type Output struct {
 	Name     string
 	Variable string
@@ -75,13 +75,13 @@ type Parameter struct {
 type Fault struct {
 	Variable int // the variable's index, or -1 for none
 	Node     int // the node's index, or -1 for none
-	// the node's part: the name of an input, output or list; or "name", "type", "of", "key"
+	// the part at fault: the name of an input, output or list; "name", "type", "of" or "key"; or ""
 	Part string
 	Link int    // the link's index in the list, or -1 for none
 	Text string // the complete text, with names
 }
 
-// Error returns the text.
+// Error returns the text, after "flow: ".
 func (f *Fault) Error() string { return "flow: " + f.Text }
 
 // NodeSize is the size of all nodes of one type.
@@ -96,8 +96,9 @@ type NodeSize struct {
 type Report struct {
 	Nodes []NodeSize // by type, in the order of the package's doc; types without nodes are left out
 	Blob  int        // bytes in all
-	// bytes of the nodes with their links and parameters; the rest is names and tables
+	// bytes of the nodes with their links and parameters; the rest is the description of types,
+	// names and tables
 	Static int
 	Data   int // bytes of an instance
-	Values int // bytes of its variables
+	Values int // bytes of its variables, with the padding between them
 }

@@ -14,16 +14,15 @@ import (
 
 // Strip returns the blob of a graph without the parts that only people and tools need: the names of
 // its nodes, variables and parameters, and the description of the blob's types. Fingerprints
-// replace these parts, and the names of actions and events. The graph's own name stays, for errors.
-// scratch must have blob.ScratchSize bytes. Strip works on the Go heap.
+// replace the description, and the names of actions and events. The graph's own name stays, for
+// errors. scratch must have blob.ScratchSize bytes. Strip works on the Go heap.
 //
 // Load and Size check a stripped blob like any other. Instances of the stripped graph have the same
 // data, and run in the same way. Errors, traces and [Graph.Source] name a node or variable by its
-// index, as "#3". A stripped blob can't be decompiled, drawn or compared by names, so keep the
-// source.
+// index, as "#3". [Decompile] refuses a stripped blob, so keep the source.
 //
 // Strip returns a copy of a blob that is stripped already. Strip returns an error for bytes that
-// aren't a graph, or that Compile didn't make.
+// aren't a graph, or that differ from those that this version of Compile makes.
 func Strip(data, scratch []byte) ([]byte, error) {
 	if _, _, err := verify(data, scratch); err != nil {
 		return nil, err

@@ -10,9 +10,10 @@ import (
 const due = 1 << 31
 
 // Tick counts down the delays and timers of all instances of a graph by one. Tick runs the links of
-// each delay and timer that ends, in the order of instances and nodes. Each run may take all of the
-// runner's steps. After all runs Tick returns the first error, a [StepsError] or [ActionError] as
-// from Fire. Cost: for each instance in which no delay or timer waits, a read of one word.
+// each delay and timer that ends, in the order of nodes in an instance. Each run may take all of
+// the runner's steps. After all runs Tick returns the error of the first run that had one, as from
+// Fire. Cost: for an instance in which no delay or timer waits, two reads; for another, a read of
+// each delay and timer of the graph, and the runs.
 func (r *Runner) Tick(g *Graph) (err error) {
 	r.mine(g)
 	if r.change(ready, running, "Tick"); arena_c.Checked {

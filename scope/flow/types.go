@@ -54,8 +54,7 @@ func typeOf(t reflect.Type) (Type, bool) {
 	return 0, false
 }
 
-// In is a parameter that an action reads: a constant or a variable. An In is stored in the blob,
-// inside its node.
+// In is a parameter that an action reads: a constant or a variable. An In is stored in the blob.
 type In[T Value] struct{ at, constant uint32 }
 
 // Get returns the value. Only the action that received the parameter's struct may call it, and only
@@ -74,10 +73,11 @@ func (in *In[T]) in(data unsafe.Pointer) (value T) {
 }
 
 // Out is a parameter that an action writes. If the node names a variable, the value goes to that
-// variable. An Out is stored in the blob, inside its node.
+// variable. An Out is stored in the blob.
 type Out[T Value] struct{ at uint32 }
 
-// Set writes the variable. Set may be called where [In.Get] may be called. Cost: a comparison.
+// Set writes the variable, if there is one. Set may be called where [In.Get] may be called. Cost: a
+// comparison.
 func (out *Out[T]) Set(r *Runner, value T) {
 	if out.at != 0 {
 		*(*T)(unsafe.Add(r.data, out.at)) = value
