@@ -17,13 +17,15 @@ import (
 
 // Memory configures the linear memories of guests: the source and the bound of each memory.
 type Memory struct {
-	// From allocates a block for each memory, and frees the block when the instance is closed. Use
-	// an [arena.Shared] of a heap or a buddy for instances on many goroutines. If From is nil, the
-	// blocks are in the guests' scope, which frees them when it closes.
+	// From allocates a block for each memory. The block is freed when the instance is closed and
+	// its calls have returned. Use an [arena.Shared] of a heap or a buddy for instances on many
+	// goroutines. If From is nil, the blocks are in the guests' scope, which frees them when it
+	// closes.
 	From arena.Freer
 
-	// Most is the bound of a memory in bytes, rounded down to pages of 64 KiB. 0 means the bound
-	// that the module declares, or 4 GiB if it declares none.
+	// Most bounds a memory in bytes, rounded down to pages of 64 KiB. If Most is 0, or larger than
+	// the bound that the module declares, the module's bound counts. Without both it is 4 GiB, or
+	// the limit of the runtime.
 	Most uint64
 }
 
@@ -60,17 +62,19 @@ type Module struct {
 	instance *instance
 }
 
-// Close closes the instance, on any goroutine, and returns wazero's error. A block from
-// [Memory.From] is freed when the last running call has returned. In a runtime with
-// WithCloseOnContextDone that is soon. A second Close does nothing.
+// Close closes the instance and returns wazero's error. A block from [Memory.From] is freed when
+// the last running call of [Module.ExportedFunction] has returned. A runtime with
+// WithCloseOnContextDone ends a call that is in the guest's code. A second Close does nothing.
 func (m *Module) Close(ctx context.Context) error { return m.CloseWithExitCode(ctx, 0) }
 
-// CloseWithExitCode is Close with an exit code. The errors of later calls contain the exit code.
+// CloseWithExitCode is Close with an exit code. The error of a later call may contain the exit
+// code.
 func (m *Module) CloseWithExitCode(ctx context.Context, code uint32) error {
 	return m.instance.close(ctx, code)
 }
 
-// ExportedFunction returns wazero's function, and counts the function's running calls.
+// ExportedFunction returns wazero's function, and counts the function's running calls. It returns
+// nil if there is no such function.
 func (m *Module) ExportedFunction(name string) api.Function {
 	if f := m.Module.ExportedFunction(name); f != nil {
 		return function{f, m.instance}
@@ -101,15 +105,16 @@ func (f function) CallWithStack(ctx context.Context, stack []uint64) error {
 // instance because a context ended, close the instance nevertheless, because wazero may not have
 // freed the memory.
 //
-// If From or the scope is full, the error wraps [scope.ErrFull], and nothing else has changed. The
-// error names the module (or the module's number among these guests), the bytes, and the setting to
-// raise or lower. With a nil From, the scope's Err returns the error as well. After the scope has
-// closed, the error wraps [scope.ErrClosed].
+// If From or the scope is full, or if Most is below the module's first pages, the error wraps
+// [scope.ErrFull]. The error names the module (or the module's number among these guests), the
+// bytes, and the setting to raise or lower. If the scope is full, the error wraps the scope's Err.
+// After the guests have closed, the error wraps [scope.ErrClosed].
 //
-// A start function gets a context with the allocator and the values of ctx. Another Instantiate
-// with that context fails.
+// A start function gets a context with the allocator and the values of ctx. The start function may
+// pass that context to an Instantiate of Guests, but not to the runtime's own InstantiateModule:
+// for a module with a memory, the outer Instantiate then returns an error.
 //
-// Cost: an Alloc of From, the clearing of the first pages, and wazero's own cost.
+// Cost: an Alloc of From or the scope, the clearing of the first pages, and wazero's own cost.
 func (g *Guests) Instantiate(ctx context.Context, compiled wazero.CompiledModule,
 	config wazero.ModuleConfig) (*Module, error) {
 	i, err := g.next(compiled.Name())
@@ -154,7 +159,7 @@ func (g *Guests) add(i *instance) bool {
 	return true
 }
 
-// Close closes the open instances, newest first. The scope calls Close; a second call does nothing.
+// Close closes the open instances, newest first. The scope calls Close; a second call closes none.
 // Close returns wazero's errors of closing files, and the first error of From.Free.
 func (g *Guests) Close() error {
 	g.mu.Lock()
