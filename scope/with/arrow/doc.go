@@ -1,6 +1,6 @@
 // Package arrow runs each query of arrow-go (v18) in a budget. The buffers of the query's arrays
-// are in a scope or a heap and end with the query; a query that runs out of memory returns an
-// error. Import the package as with, because arrow-go has a package arrow.
+// are in a scope or a heap, and end with the scope or the query; a query that runs out of memory
+// returns an error. Import the package as with, because arrow-go has a package arrow.
 //
 //	import with "github.com/upfront-mem/upfront/scope/with/arrow"
 //
@@ -29,18 +29,19 @@
 //
 // # Memory
 //
-// As with arrow's default allocator, buffers begin at a multiple of 64, and new bytes are zeros. In
-// a scope a buffer takes its size, rounded up to 64 bytes. The newest buffer grows in place. Other
-// buffers move when they grow, and their old bytes stay in use. To avoid that, call Reserve of the
-// builder. In a heap each buffer takes 16 bytes more, and a buffer that shrinks frees bytes. A lock
-// around each request lets all goroutines of a query allocate. Until the query ends, only the query
-// may use the arena. If InHeap got an arena.Shared, other goroutines may use the arena through it.
+// As with arrow's default allocator, buffers begin at a multiple of 64, and new buffers are zeros.
+// In a scope a buffer takes its size, rounded up to 64 bytes. The newest buffer grows in place,
+// unless another allocation of the scope follows it. Other buffers move when they grow, and their
+// old bytes stay in use. To avoid that, call Reserve of the builder. In a heap a buffer takes some
+// bytes more, and in a buddy a power of two. A lock around each request lets all goroutines of a
+// query allocate. Until the query ends, only the query may use the arena. If InHeap got an
+// arena.Shared, other goroutines may use the arena through it.
 //
 // # Full
 //
 // When a query runs out of memory, its later requests are also refused, so a partial result never
-// looks complete. The error is the scope's. It names the scope and the key of the plan to raise. A
-// later error or panic of fn follows in the error's text.
+// looks complete. In a scope the error is the scope's, which names the scope and the key of the
+// plan to raise. A later error or panic of fn follows in the error's text.
 //
 // On the query's own goroutine a refused request unwinds, as everywhere in package scope. Another
 // goroutine ends, as by runtime.Goexit, and the call of compute that waits for that goroutine
@@ -50,12 +51,11 @@
 // last Release of another owner's array.
 //
 // compute.FilterTable, and Filter of a table, can't be stopped half-way. If memory runs out there,
-// the indices of the selected rows are on the Go heap until the call returns. Each index takes 4
-// bytes, and all of them at most 64 MiB.
+// the requests of the call are served on the Go heap, up to 64 MiB in a query.
 //
 // # Misuse
 //
 // After the query has ended, a request panics (scope.ErrClosed), and a Free does nothing. In a
-// covered or closed scope, Query panics, and In returns an error. Retain and Release count as
-// usual, but no count keeps an array alive beyond its query.
+// covered or closed scope, Query panics, and the first request of In makes it return an error.
+// Retain and Release count as usual, but no count keeps an array alive beyond its query or scope.
 package arrow

@@ -26,9 +26,9 @@ type Place interface {
 }
 
 // Query runs fn with an allocator on a scope of its own. Query opens the scope in a Place, and
-// closes the scope when fn has returned. All arrays of the query end then. Query returns the error
-// of fn. If memory ran out, the error wraps scope.ErrFull and names the scope and the key of the
-// plan to raise.
+// closes the scope when fn and its calls of compute have returned. All arrays of the query end
+// then. Query returns the error of fn. If memory ran out, the error wraps scope.ErrFull and names
+// the scope and the key of the plan to raise.
 //
 // While fn runs, only fn may use the Place's arena. In addition to arrow's own cost, Query makes
 // six Go allocations, of 300 bytes together, and a few for each call of compute.
@@ -120,7 +120,7 @@ func (q *query) answer(fn func() error) (err error) {
 // Allocate returns size zeros that begin at a multiple of 64.
 func (q *query) Allocate(size int) []byte { return q.Reallocate(size, nil) }
 
-// Reallocate returns b's bytes in a block of another size; further bytes are zeros.
+// Reallocate returns b's bytes in a block of another size. Bytes are zeros unless b had them.
 func (q *query) Reallocate(size int, b []byte) []byte {
 	if size == 0 && cap(b) == 0 {
 		return []byte{}
