@@ -70,13 +70,13 @@ func poolSize(words, instances int) int {
 
 const nodeSize = 16
 
-// Load checks a blob, which may come from any source, and makes a graph of a copy in s. The copy
-// stays constant. Load returns an error if data isn't a graph, or if the host doesn't declare the
-// graph's actions and events with the same parameters. If s is full, Load unwinds; see [Size].
-// scratch must have blob.ScratchSize bytes. Load doesn't need scratch and data afterwards. Cost:
-// some 150 ns a node, including blob.Verify, and one of the owned values that the plan's
-// limits.owned allows. On the Go heap Load allocates the Graph, and copies to compare with the
-// host's vocabulary.
+// Load checks a blob, which may come from any source, and makes a graph of a copy in s. data must
+// begin at a multiple of 8. The copy stays constant. Load returns an error if data isn't a graph,
+// or if the host doesn't declare the graph's actions and events with the same parameters. If s is
+// full, Load unwinds; see [Size]. scratch must have blob.ScratchSize bytes. Load doesn't need
+// scratch and data afterwards. Cost: some 150 ns a node, including blob.Verify, and one of the
+// owned values that the plan's limits.owned allows. On the Go heap Load allocates the Graph, and
+// copies to compare with the host's vocabulary.
 func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) {
 	h.declared()
 	r, b, err := verify(data, scratch)
@@ -228,8 +228,8 @@ func (g *Graph) New() Instance {
 	return Instance(handle)
 }
 
-// Free ends an instance. If the instance isn't live, or a runner runs it now, Free panics without a
-// change.
+// Free ends an instance. If the instance isn't live, or an action runs in it now, Free panics
+// without a change.
 func (g *Graph) Free(i Instance) {
 	g.loaded()
 	if i == g.running && i != 0 {

@@ -41,8 +41,9 @@ func (v *vocabulary) declared() {
 
 // NewAction declares an action for nodes of the type "action", and returns its signature. The
 // fields of P have the types In and Out, and are stored in the blob. fn may use the fields only
-// while fn runs. fn must not call Fire or Tick of the same runner. NewAction panics for a field of
-// another type, a nil fn, or a name that is empty, declared twice, or has the hash of another name.
+// while fn runs. fn must not call Fire or Tick of the same runner, nor of another one in a graph
+// that runs. NewAction panics for a field of another type, a nil fn, or a name that is empty,
+// declared twice, or has the hash of another name.
 func NewAction[World, P any](
 	h *Host[World], name string, fn func(r *Runner, w *World, p *P),
 ) Signature {

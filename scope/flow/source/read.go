@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/flow"
 )
 
-// FileMax is the size of the largest file that the tool upfront reads, in bytes. This package
-// doesn't check it.
+// FileMax is the size of the largest file of a graph that the tool upfront reads, in bytes. This
+// package doesn't check it.
 const FileMax = 16 << 20
 
 // Read reads a graph without a vocabulary. Unlike Compile, Read doesn't check whether the nodes,
