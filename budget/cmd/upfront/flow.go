@@ -30,8 +30,8 @@ func newFlowCommand(t *tool) *cobra.Command {
 	return group("flow", "graphs of level scripts: checked, compiled, drawn, merged, traced",
 		`Graphs of level scripts: JSON that people write, or blobs that games load.
 
-Each FILE may be either. --host names a vocabulary, the events and actions of a
-game: JSON that the game prints (source.WriteVocabulary).`,
+Most commands take either. --host names a vocabulary, the events and actions of
+a game: JSON that the game prints (source.WriteVocabulary).`,
 		checkCommand(t), compileCommand(t), stripCommand(t), drawCommand(t), flowDiffCommand(t), flowMergeCommand(t), traceCommand(t), exportCommand(t))
 }
 

@@ -27,10 +27,10 @@ type Conflict struct {
 //   - two values of one key
 //   - a part, or a plan's frame, scratch or c_heap, that one removed and the other changed
 //   - two different parts of one name that both added
-//   - two orders of the members that all three have
+//   - two orders of the parts or links that all three have
 //   - links or regions that both added at one place, or that one added while the other moved some,
 //     because no order is better than another
-//   - two lists with a link that is in one of them twice
+//   - two changes of one list, if a version has a link in it twice
 func Merge(base, a, b *Tree) ([]byte, []Conflict) {
 	switch {
 	case base.text == a.text:

@@ -21,10 +21,10 @@ var plainTypes = &analysis.Analyzer{
 	Name: "plain",
 	Doc: `reports types with Go pointers that are declared for an arena
 
-The collector doesn't look into a block. scope.Plain, scope.Object, arena.HeapOf and the block pools
-of package arena refuse such a type when the program starts. New, Slice and Pool of a Scope refuse
-it when they are called. This check reports the same error before the program runs. If a generic
-function or method passes its type parameter to these functions, the check looks at its uses.`,
+The collector doesn't look into a block. scope.Plain, scope.Object, arena.HeapOf, the block pools of
+package arena, and New, Slice and Pool of a Scope refuse such a type when they are called. This
+check reports the same error before the program runs. If a generic function or method passes its
+type parameter to these functions, the check looks at its uses.`,
 	FactTypes: []analysis.Fact{new(declares)},
 	Run: func(pass *analysis.Pass) (any, error) {
 		uses := usesOf(pass)
