@@ -71,8 +71,8 @@ packages. They don't follow:
   - conditions: code that closes and uses under the same condition twice may be reported for a path
     that can't happen;
   - the ends of loads, frames and pools, locks, and scopes that tests leave open;
-  - memory through a library that doesn't import upfront, except functions of strings, bytes and
-    slices that return a part of their argument.
+  - memory through a library that doesn't import upfront, except some functions of the standard
+    library that return a part of their argument.
 
 A build with -tags checked or -asan catches misuse that these checks miss.
 

@@ -143,7 +143,8 @@ const (
 )
 
 // kindOf distinguishes reports, timelines and plans. A report has arenas, and so has a timeline,
-// with steps. An old report has regions, as a plan does, but with the member used.
+// with steps. An old report has regions, as a plan does, but with the member used. A plan without
+// regions is otherKind.
 func kindOf(data []byte) kind {
 	var file struct {
 		Step    json.RawMessage   `json:"step"`

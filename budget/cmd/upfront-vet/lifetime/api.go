@@ -177,8 +177,8 @@ var table = map[string]does{
 	"scope/container.StringMap.GetBytes": {gives, 0, -1},
 }
 
-// passing are the functions of the standard library whose first result is, or points into, their
-// first argument.
+// passing are functions of the standard library whose first result may be their first argument, or
+// point into it.
 var passing = map[string]bool{}
 
 func init() {

@@ -23,13 +23,13 @@ Go may compile x*y + z to one instruction, which doesn't round x*y, for arm64, l
 riscv64, s390x, and from GOAMD64=v3 on for amd64. Then the result may differ from that of other
 targets. The result of float64(x*y) + z is the same everywhere. The check reports products without a
 conversion in packages that import budget/save. The flag -fused.also names further packages, by
-import paths in which "..." means the same as for the go command. upfront-vet -fix adds the
-conversions.
+import paths in which "..." stands for all paths below. upfront-vet -fix adds most conversions.
 
 The check follows a product through variables, fields, elements, and calls of the package's own
 functions, since a compiler may inline these calls. It doesn't follow a product from one round of a
-loop to the next. It reports a product that an exported function returns, because a caller may add
-to the product. It reports products and quotients of complex128, because they contain additions.
+loop to the next. Outside of package main, it reports a product that an exported function returns,
+because a caller may add to the product. It reports products and quotients of complex128, because
+they contain additions.
 
 Some products need no rounding, and are never reported. One kind is a product by a constant power of
 two, if the result doesn't overflow and isn't subnormal. The other kind is a product of float32 or
