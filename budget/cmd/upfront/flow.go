@@ -141,10 +141,11 @@ type compiled struct {
 func stripCommand(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "strip IN OUT",
-		Short: "makes a smaller blob, without names and types, for games",
-		Long: `Makes a smaller blob from a blob, without names and types. Games load and run it
-alike. Errors then name nodes by their indexes, as "#3". No other command reads
-a stripped blob: keep the graph, or the original blob.`,
+		Short: "makes a smaller blob, without types and most names, for games",
+		Long: `Makes a smaller blob from a blob, without types, and with no name but the
+graph's. Games load and run it alike. Errors then name nodes by their indexes,
+as "#3". No other command reads a stripped blob: keep the graph, or the original
+blob.`,
 		Example: "  upfront flow strip door.blob level/door.blob",
 		Args:    takes(2, 2),
 		RunE: func(_ *cobra.Command, names []string) error {

@@ -22,7 +22,7 @@ type Change struct {
 	Kind Kind   `json:"kind"`
 	Path string `json:"path"` // nodes.open.in.tag; a link has the path of its list
 	// From and To are the values as in the files. An added value has no From, and a removed value
-	// has no To.
+	// has no To. A moved part has neither.
 	From json.RawMessage `json:"from,omitempty"`
 	To   json.RawMessage `json:"to,omitempty"`
 	// Was and At are the places among the siblings in A and in B, from 1, if their order counts.

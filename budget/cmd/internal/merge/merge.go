@@ -11,7 +11,8 @@ type Conflict struct {
 	Path string `json:"path"` // nodes.open.in.tag
 	// Order reports that the order of the members conflicts, not a value.
 	Order bool `json:"order,omitempty"`
-	// The three values as in the files, and their lines. A missing value is nil, with line 0.
+	// The three values as in the files, or the names in order, and their lines. A missing value is
+	// nil, with line 0.
 	Base     json.RawMessage `json:"base,omitempty"`
 	A        json.RawMessage `json:"a,omitempty"`
 	B        json.RawMessage `json:"b,omitempty"`
