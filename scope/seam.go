@@ -253,8 +253,9 @@ func Holding(p unsafe.Pointer) (s Scope, inState, ok bool) {
 		for depth := uint64(1); depth <= h.Depth; depth++ {
 			if from, end := st.edgesOf(h, depth); at-from < end-from {
 				st.rooms.mu.Lock()
-				defer st.rooms.mu.Unlock()
-				return Scope{h, h.Record(depth).Gen}, st.watch != nil || at-st.rooms.from < st.rooms.to-st.rooms.from, true
+				inState = st.watch != nil || at-st.rooms.from < st.rooms.to-st.rooms.from
+				st.rooms.mu.Unlock() // not deferred: a defer in a loop allocates
+				return Scope{h, h.Record(depth).Gen}, inState, true
 			}
 		}
 	}

@@ -50,8 +50,10 @@ type Bytes struct {
 	seed    wyhash.Seed
 	locks   bool
 	most    int // of an entry
-	size    int // of now
 	planned int // the largest size
+
+	sizing sync.Mutex // guards size; taken before the lock of a shard
+	size   int        // of now
 }
 
 // shard is a part of the cache with its own queues and index, which are in the scope. The lock and
@@ -353,8 +355,8 @@ type Stats struct {
 
 // figure returns the cache's line of a report, and false after its scope has closed.
 func (c *Bytes) figure() (in scope.Inner, ok bool) {
-	st := c.Stats()
-	in = scope.Inner{Of: "bytes", Size: uint64(c.size), Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: st.Rejected}
+	st, size := c.stats()
+	in = scope.Inner{Of: "bytes", Size: uint64(size), Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: st.Rejected}
 	in.CacheCounts = scope.CacheCounts{Hits: st.Hits, Misses: st.Misses, Evictions: st.Evictions}
 	return in, c.life.Alive()
 }
@@ -365,8 +367,16 @@ func (c *Bytes) Len() int { return int(c.Stats().Entries) }
 
 // Stats returns the cache's figures, summed over the shards. Cost: O(shards).
 func (c *Bytes) Stats() (sum Stats) {
+	sum, _ = c.stats()
+	return sum
+}
+
+// stats returns the figures and the size. A Resize changes neither meanwhile.
+func (c *Bytes) stats() (sum Stats, size int) {
+	c.sizing.Lock()
+	defer c.sizing.Unlock()
 	if !c.life.Alive() {
-		return sum
+		return sum, c.size
 	}
 	for i := range c.shards {
 		x := &c.shards[i]
@@ -384,5 +394,5 @@ func (c *Bytes) Stats() (sum Stats) {
 		c.done(x)
 	}
 	sum.Padding = uint64(c.size) - sum.Index - sum.KeyBytes - sum.ValueBytes
-	return sum
+	return sum, c.size
 }

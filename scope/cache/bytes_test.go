@@ -363,6 +363,31 @@ func TestBytesResize(t *testing.T) {
 	})
 }
 
+// TestBytesResizeGoroutines: several goroutines set the size of a cache while others fill it and
+// read its figures. The race detector finds an access without a lock.
+func TestBytesResizeGoroutines(t *testing.T) {
+	inScope(t, 1<<20, func(s scope.Scope) {
+		c := cache.NewBytes(s, 1<<20, cache.Options{Shards: 4})
+		var all sync.WaitGroup
+		for n := range 3 {
+			all.Go(func() {
+				for i := range 300 {
+					c.Resize((2 + n) << 18 >> (i % 2))
+				}
+			})
+			all.Go(func() {
+				for i := range 3000 {
+					assert.NoError(t, c.Set(fmt.Appendf(nil, "%d", i*3+n), make([]byte, 400)))
+					st := c.Stats()
+					assert.Less(t, st.Padding, uint64(1<<20))
+				}
+			})
+		}
+		all.Wait()
+		require.NoError(t, c.Walk())
+	})
+}
+
 // getOrSet gets random keys, and sets those that c doesn't have.
 func getOrSet(t testing.TB, c *cache.Bytes, r *rand.Rand, count int) {
 	for range count {

@@ -18,6 +18,8 @@ func (c *Bytes) Resize(size int) {
 	if !c.life.Alive() {
 		panic(lifetime.Closed{Life: c.life, What: "Resize of a cache.Bytes"})
 	}
+	c.sizing.Lock()
+	defer c.sizing.Unlock()
 	n := len(c.shards)
 	x := &c.shards[0]
 	planned := cap(x.queues[small].bytes) + cap(x.queues[main].bytes)

@@ -86,6 +86,28 @@ func TestContainersOnAHeap(t *testing.T) {
 	assert.Panics(t, func() { lists[3].Push(fly{}) })
 }
 
+func TestNoGoAllocationOnAHeap(t *testing.T) {
+	if instrumented {
+		t.Skip("the sanitizers' checks allocate")
+	}
+	b := openPond()
+	defer b.Close()
+	s := b.Scratch(0, 0).Open("heap")
+	heap, err := arena.NewHeap(s.BytesUnzeroed(8192, 64), 0)
+	require.NoError(t, err)
+	var a arena.Reallocator = heap
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		list, _ := container.NewListOn(a, flies, 3)
+		deque, _ := container.NewDequeOn(a, flyIDs, 3)
+		byID, _ := container.NewMapOn(a, flyIDs, flies, 3)
+		byName, _ := container.NewStringMapOn(a, flies, 2, 8)
+		if list.Free() != nil || deque.Free() != nil || byID.Free() != nil || byName.Free() != nil {
+			panic("not freed")
+		}
+	}))
+	require.NoError(t, s.Close())
+}
+
 func TestContainersOnAHeapOfTemporaries(t *testing.T) {
 	b := openPond()
 	defer b.Close()
