@@ -25,8 +25,8 @@ type Options struct {
 	Shards int
 	// Entry is the expected mean size of a key and its value in bytes, at most [Bytes.Most]. 0
 	// means 256. It decides the size of the index. If the entries are smaller, the index is full
-	// before the bytes are: with entries of a quarter of the size, three quarters of the bytes stay
-	// unused. Stats.Crowded is then nearly equal to Stats.Evictions.
+	// before the bytes are: with entries of a quarter of the size, about two thirds of the bytes
+	// stay unused. Stats.Crowded is then nearly equal to Stats.Evictions.
 	Entry int
 	// Seed determines the hashes. With 0 the cache chooses a random seed, so that an attacker can't
 	// choose keys that collide. In a state of package budget/save, 0 is the seed itself, so that
@@ -93,10 +93,10 @@ const (
 	smallShare   = 20      // the small queue takes this part of a shard
 )
 
-// NewBytes makes an empty cache of size bytes in s. The cache never takes more. A full scope
+// NewBytes makes an empty cache of size bytes in s. The cache never takes more of s. A full scope
 // unwinds. NewBytes panics if s isn't the topmost scope, if the options are out of range, or if a
-// shard would have fewer than 4096 bytes or more than 32 GiB. Cost: O(size / Entry), and a few Go
-// allocations.
+// shard would have fewer than 4096 bytes or more than 32 GiB. Cost: O(size), to zero the bytes, and
+// a few Go allocations.
 func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	if o.Shards < 0 || o.Shards > shardsMost || o.Shards&(o.Shards-1) != 0 {
 		panic(misuse("NewBytes with %d shards: pass 0, or a power of two up to %d", o.Shards, shardsMost))
@@ -254,16 +254,16 @@ func (c *Bytes) Has(key []byte) bool {
 	return cell.bucket != nil && !e.hasEnded(x)
 }
 
-// Set sets the value of key. It evicts the least wanted entries until the new entry has room. If
-// the new entry takes more than [Bytes.Most], Set removes the old value of key, and returns an
-// error that matches [ErrLarge]. So Get never returns a value that is older than the last Set of
-// its key. Set panics after the scope has closed. Cost: a hash, a copy, and at most 18 examined
-// entries for each entry that leaves its queue.
+// Set sets the value of key. It evicts the least wanted entries until the new entry has room, in
+// the index as well. If the new entry takes more than [Bytes.Most], Set removes the old value of
+// key, and returns an error that matches [ErrLarge]. So Get never returns a value that is older
+// than the last Set of its key. Set panics after the scope has closed. Cost: a hash, a copy, and at
+// most 18 examined entries for each entry that leaves its queue.
 func (c *Bytes) Set(key, value []byte) error { return c.SetUntil(key, value, forever) }
 
 // SetUntil is Set for a value that ends at a time of the caller's clock. Once [Bytes.Advance] has
 // set the clock to that time or a later one, the cache doesn't have the key. If the clock is
-// already there, SetUntil removes the key.
+// already there, SetUntil removes the key. A value with the time math.MaxInt64 never ends.
 func (c *Bytes) SetUntil(key, value []byte, until int64) error {
 	if !c.life.Alive() {
 		panic(lifetime.Closed{Life: c.life, What: "Set in a cache.Bytes"})
@@ -297,8 +297,8 @@ func (c *Bytes) large(key, value, need int) error {
 		"shard (there are %d); pass NewBytes %d bytes or more%s", ErrLarge, key, value, need, c.most, mostShare, n, n*lines(need*mostShare), or)
 }
 
-// Delete removes key and returns true. It returns false if the cache doesn't have the key or the
-// scope has closed.
+// Delete removes key and returns true. It returns false if the cache has no entry of the key or the
+// scope has closed. An entry that has ended ([Bytes.SetUntil]) counts until it is evicted.
 func (c *Bytes) Delete(key []byte) bool {
 	if !c.life.Alive() {
 		return false
@@ -326,8 +326,8 @@ func (c *Bytes) Clear() {
 }
 
 // Advance sets the cache's clock, to which the times passed to [Bytes.SetUntil] refer. The caller
-// chooses the unit. The clock starts at 0 and doesn't go back: Advance to an earlier time changes
-// nothing.
+// chooses the unit. The clock starts at 0. Advance to an earlier time changes nothing. Only a
+// Restore of package save sets the clock back.
 func (c *Bytes) Advance(now int64) {
 	if !c.life.Alive() {
 		return
@@ -350,7 +350,7 @@ type Stats struct {
 	Entries                           uint64
 	KeyBytes, ValueBytes              uint64
 	Index                             uint64 // bytes of the index and of evicted keys
-	Padding                           uint64 // all other bytes
+	Padding                           uint64 // all other bytes, free ones included
 }
 
 // figure returns the cache's line of a report, and false after its scope has closed.

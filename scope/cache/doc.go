@@ -9,21 +9,24 @@
 //	chunk, err := chunks.GetOrLoad(ctx, place, readChunk) // pins the chunk
 //	defer chunks.Unpin(chunk)
 //
-// A cache takes all its bytes when it is made, headers and index included, and never takes more.
-// When a cache is full, it evicts the values that are least wanted. The finalizer of a value runs
-// before the value's bytes are used again. Of the operations that succeed, only a load allocates on
-// the Go heap. The garbage collector doesn't look into a cache.
+// A cache takes all its bytes of the scope when it is made, headers and index included, and never
+// takes more. When a cache is full, it evicts the values that are least wanted. The finalizer of a
+// value runs before the value's bytes are used again. Of its operations, only these allocate on the
+// Go heap: loads, waits for loads, the first finalizers, errors, and a Get of a Bytes whose buffer
+// has no room. The garbage collector doesn't look into a cache.
 //
 // # Policy
 //
 // Both caches evict by S3-FIFO (Yang, Zhang, Qiu, Yue, Vinayak, "FIFO Queues are All You Need for
-// Cache Eviction", SOSP 2023). A new value enters a small queue, which holds a tenth of the values
-// of an Of, or a twentieth of the bytes of a Bytes. At the end of the small queue, a value that was
-// read moves to the main queue, and a value that wasn't read is evicted. The cache remembers the
-// key of the evicted value for a while. If the program sets or loads that key again meanwhile, the
-// new value enters the main queue at once. At the end of the main queue, a value that was read goes
-// back to the front, once for each read, but at most three times. So when the cache is full, a scan
-// of keys that don't come back passes only through the small queue.
+// Cache Eviction", SOSP 2023). A new value enters a small queue. That of a Bytes has a twentieth of
+// the bytes, and a value that takes more than half of it enters the main queue. An Of evicts from
+// the small queue while it has a tenth of the values or more. At the end of the small queue, a
+// value that was read moves to the main queue, and a value that wasn't read is evicted; in a Bytes
+// it moves as well, while the main queue has room. The cache remembers the key of the evicted value
+// for a while. If the program sets or loads that key again meanwhile, the new value enters the main
+// queue at once. At the end of the main queue, a value that was read goes back to the front, once
+// for each read, but at most three times. So when the main queue is full, a scan of keys that don't
+// come back passes mostly through the small queue.
 //
 // An eviction that finds a pinned value in an Of takes the value out of its queue. The last Unpin
 // of the value puts it into the main queue. One eviction of an Of spares at most 32 values because

@@ -16,13 +16,15 @@ import (
 
 // Of finds at most n values of V by keys of type K. Each method that returns a value pins the
 // value. A pinned value isn't evicted and doesn't move until [Of.Unpin]. Any [Of.GetOrLoad],
-// [Of.Add] or [Of.Resize] may evict a value that isn't pinned.
+// [Of.Add], [Of.Resize] or [Of.Clear] may evict a value that isn't pinned, and [Of.Delete] of its
+// key removes it.
 //
-// Goroutines may share an Of. Each method takes one lock. Loaders and finalizers run without the
-// lock. A value belongs to the goroutines that pinned it, and they synchronize their uses of the
-// value. The scope must stay open while goroutines use the cache, because closing a scope takes no
-// lock. After the scope has closed, GetOrLoad, Add, Unpin, Handle and Resize panic with an error
-// that is scope.ErrClosed, and the other methods find no value. go vet reports a copy of an Of.
+// Goroutines may share an Of. Each method takes the cache's lock. Loaders and finalizers run
+// without the lock. A value belongs to the goroutines that pinned it, and they synchronize their
+// uses of the value. The scope must stay open while goroutines use the cache, because closing a
+// scope takes no lock. After the scope has closed, GetOrLoad, Add, Unpin, Handle and Resize panic
+// with an error that is scope.ErrClosed, and the other methods find no value. go vet reports a copy
+// of an Of.
 type Of[K comparable, V any] struct {
 	mu       sync.Mutex
 	life     lifetime.Life
@@ -107,8 +109,9 @@ func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.M
 // that Add returned or a loader completed. It runs when the value is evicted or deleted, on the
 // goroutine that evicts or deletes the value. For the other values it runs when s closes, even for
 // pinned ones. The finalizer must not use the cache. Its error, or its panic, goes to the caller of
-// the method that evicted the value. The value's bytes are free in any case. If a loader fails, its
-// value is freed without the finalizer. NewObjects panics in a state of package save.
+// the method that evicted or deleted the value, or of the scope's Close. The value's bytes are free
+// in any case. If a loader fails, its value is freed without the finalizer. NewObjects panics in a
+// state of package save.
 func NewObjects[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.ObjectMaker[V], n int) *Of[K, V] {
 	check[K, V](n, keys == scope.Maker[K]{})
 	if scope.Watching(s) != nil {
@@ -207,9 +210,9 @@ func (c *Of[K, V]) Get(k K) *V {
 	return nil
 }
 
-// At returns the value that h names, pinned. It returns nil if the value was evicted, or if h is no
-// handle of this cache. The zero handle names no value, and At of it doesn't count as a miss. Cost:
-// as Get, without the hash.
+// At returns the value that h names, pinned. It returns nil if the value was evicted or deleted or
+// is in load, or if h is no handle of this cache. The zero handle names no value, and At of it
+// doesn't count as a miss. Cost: as Get, without the hash.
 func (c *Of[K, V]) At(h arena.Handle[V]) *V {
 	if h == 0 || !c.lock() {
 		return nil
@@ -223,9 +226,9 @@ func (c *Of[K, V]) At(h arena.Handle[V]) *V {
 	return nil
 }
 
-// Handle returns the handle of x, by which [Of.At] finds x until x is evicted. A handle is plain
-// data of 8 bytes. It may be stored in any block, including other values of the cache. Handle
-// panics unless x is pinned, or is the value that the caller's loader fills.
+// Handle returns the handle of x, by which [Of.At] finds x, once x is loaded, until x is evicted or
+// deleted. A handle is plain data of 8 bytes. It may be stored in any block, including other values
+// of the cache. Handle panics unless x is pinned, or is the value that the caller's loader fills.
 func (c *Of[K, V]) Handle(x *V) arena.Handle[V] {
 	c.open("Handle")
 	i, ok := c.indexOf(x)
@@ -325,11 +328,11 @@ type OfStats struct {
 	Pinned      int    // values that are pinned now
 	Loading     int    // values in load now
 	Hits        uint64 // values that Get, At and GetOrLoad found
-	Misses      uint64 // calls of these methods that found no value
+	Misses      uint64 // of Get and At, and loads begun
 	Loads       uint64 // loaders that were called
 	Failed      uint64 // loaders that made no value
 	Refused     uint64 // InUseErrors
-	Evictions   uint64 // values evicted
+	Evictions   uint64 // values evicted to make room, or by Resize
 	Examined    uint64 // values that evictions examined, the evicted ones included
 	MaxExamined uint64 // the most values that one eviction examined
 }
@@ -364,15 +367,15 @@ type InUseError struct {
 	Type                 string // of the values
 	N, Limit             int    // limits of values: the n of New, and the limit of Resize
 	Pinned, Loading      int    // values that are pinned; values in load
-	// In checked builds, Lines lists the calls that pinned the values, with the number of values
-	// for each call. For a value with several pins it has the first.
+	// In checked builds, Lines lists up to 8 calls that pinned the values, with the number of
+	// values for each call. For a value with several pins it has the first.
 	Lines     []string
 	OnPurpose bool // in checked builds: budgettest.FailEach refused the request
 
 	knob string // instead of the usual one
 }
 
-// Error returns one line. In checked builds it adds a line for each call that pinned values.
+// Error returns one line. In checked builds it adds the Lines.
 func (e *InUseError) Error() string {
 	if e.OnPurpose {
 		return fmt.Sprintf("budget %q: %s: scope %q: the cache of %d values of %s was refused a value on purpose (budgettest.FailEach)",

@@ -267,8 +267,9 @@ const errorsMost = 16
 
 // Resize sets the limit of values to m, and evicts the least wanted values above the limit. m is
 // from 1 to the n of New; Resize panics if m is out of range. If more than m values are pinned or
-// in load, Resize returns an [InUseError] and changes nothing. At the first error of a finalizer,
-// Resize stops and returns the error. The next load then evicts the other values above the limit.
+// in load, Resize returns an [InUseError] and changes nothing. If goroutines pin values meanwhile,
+// it may return one after it has set the limit. At the first error of a finalizer, Resize stops and
+// returns the error. The next load then evicts the other values above the limit.
 func (c *Of[K, V]) Resize(m int) error {
 	c.open("Resize")
 	if m < 1 || m > int(c.n) {

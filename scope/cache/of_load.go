@@ -13,7 +13,7 @@ import (
 )
 
 // ErrPresent matches, with errors.Is, the error of [Of.Add] for a key whose value is in the cache
-// or in load.
+// or in load, or whose finalizer runs.
 var ErrPresent = errors.New("cache: the key has a value, or one in load")
 
 // ErrCycle matches, with errors.Is, the error of an [Of.GetOrLoad] by which a loader would wait for
@@ -22,15 +22,15 @@ var ErrCycle = errors.New("cache: a load would wait for itself")
 
 // GetOrLoad returns the value of k, pinned. If the cache has no value of k, GetOrLoad calls the
 // loader fn with a zeroed V to fill, and keeps the value if fn returns nil. It makes room before it
-// calls fn. If all values are pinned or in load, GetOrLoad returns an [InUseError] and doesn't call
-// fn.
+// calls fn. It returns an [InUseError] without calling fn if all values are pinned or in load, and
+// the error of the finalizer of a value that it evicts.
 //
 // At most one loader runs for a key at a time, unless the key is deleted meanwhile ([Of.Delete]).
 // Other callers wait for the loader, and get its value. If the loader returns an error, panics or
-// ends its goroutine, the key is free again. Each waiting caller then goes on with its own fn, so
-// the cache keeps no error. If ctx ends while a caller waits, GetOrLoad returns the error of ctx.
-// If ctx has ended before the call, GetOrLoad returns a value that is in the cache, but doesn't
-// call fn.
+// ends its goroutine, the key is free again. The waiting callers then try again, one of them with
+// its own fn, so the cache keeps no error. If ctx ends while a caller waits, GetOrLoad returns an
+// error that wraps the error of ctx. If ctx has ended before the call, GetOrLoad returns a value
+// that is in the cache, but doesn't call fn.
 //
 // The ctx that fn gets carries the key. Pass this ctx to each GetOrLoad that the loader waits for,
 // on any goroutine and of any cache. If that GetOrLoad would make the load wait for itself, even by
@@ -38,7 +38,7 @@ var ErrCycle = errors.New("cache: a load would wait for itself")
 // another ctx it would wait until that ctx ends.
 //
 // Cost: as Get for a value that is in the cache, with no Go allocation. A load makes one Go
-// allocation, for its ctx.
+// allocation, for its ctx, and the first wait for it one more.
 func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, fn func(ctx context.Context, x *V) error) (*V, error) {
 	switch {
 	case fn == nil:
@@ -77,9 +77,10 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, fn func(ctx context.Conte
 }
 
 // Add returns a zeroed value, pinned, for a key k without a value. Other goroutines find the value
-// at once. Add returns an error that is [ErrPresent] if a value of k is in the cache or in load,
-// and an [InUseError] if all values are pinned or in load. If the finalizer of a value that Add
-// evicts fails, Add returns the finalizer's error. Cost: as Get, and an eviction; no Go allocation.
+// at once. Add returns an error that is [ErrPresent] if a value of k is in the cache or in load or
+// its finalizer runs, and an [InUseError] if all values are pinned or in load. If the finalizer of
+// a value that Add evicts fails, Add returns the finalizer's error. Cost: as Get, the zeroing of V,
+// and an eviction; no Go allocation, except for the first finalizers.
 func (c *Of[K, V]) Add(k K) (*V, error) {
 	for {
 		c.open("Add")

@@ -13,7 +13,7 @@ import (
 // wanted entries until the others fit. The index keeps its bytes. After a Resize to a smaller size,
 // [Bytes.Trim] returns the free pages to the system. Resize panics if the size is out of range:
 // each shard needs room for its index and for three of the largest entries. It panics after the
-// scope has closed. Cost: O(entries), and a copy of the entries.
+// scope has closed. Cost: O(entries and index), and a copy of the entries.
 func (c *Bytes) Resize(size int) {
 	if !c.life.Alive() {
 		panic(lifetime.Closed{Life: c.life, What: "Resize of a cache.Bytes"})

@@ -175,10 +175,10 @@ func (d *Deque[T]) Cap() int {
 }
 
 // All ranges over the values from front to back. The loop may push and pop at both ends. A value
-// that is popped before its turn is skipped. A value that stays is visited once. All visits values
-// that PushBack adds during the loop, until the loop has gone once round the ring of n values.
-// Other values pushed during the loop may or may not be visited. Each index is the value's index at
-// that moment, as At counts it.
+// that is popped before its turn is skipped. A value that stays is visited once. Values pushed
+// during the loop may or may not be visited. Those of PushBack are, until the loop has gone once
+// round the ring of n values, unless one step pops all the values that it found. Each index is the
+// value's index at that moment, as At counts it.
 func (d *Deque[T]) All() iter.Seq2[int, *T] { return d.each }
 
 // each goes once round the ring from the old front. A value doesn't move, so each value is visited

@@ -1,9 +1,9 @@
-// Package container provides containers of fixed capacity in scopes: [List], [Deque], [Map] and
-// [StringMap].
+// Package container provides containers of fixed capacity in scopes and on heaps: [List], [Deque],
+// [Map] and [StringMap].
 //
 //	var flies = scope.Plain[Fly]()
 //
-//	near := container.NewList(level, flies, 16)       // takes 16 * size of Fly, now
+//	near := container.NewList(level, flies, 16)       // takes 8 + 16 * size of Fly bytes, now
 //	if !near.Push(Fly{ID: 7}) { … }                   // false: the list has 16 values
 //	byName := container.NewStringMap(level, flies, 100, 32)
 //	byName.Set(player, fly)                           // copies the key
@@ -34,10 +34,10 @@
 // # Lifetime
 //
 // After its scope has closed, a container is empty, and adding a value panics with an error that
-// wraps a [scope.Misuse]. Every method checks whether the scope is open, in every build. Pointers,
-// slices and strings from a container end with the scope, and no check detects a later use. If a
-// constructor passed to scope.Maker.Make fails, the containers that it made end. A later use of
-// these containers isn't detected, because the scope is still open.
+// wraps a [scope.Misuse]. Every method but In checks whether the scope is open, in every build.
+// Pointers, slices and strings from a container end with the scope, and no check detects a later
+// use. If a constructor passed to scope.Maker.Make fails, the containers that it made end. A later
+// use of these containers isn't detected, because the scope is still open.
 //
 // Pass a container by pointer; go vet reports copies. Methods of a zero container panic. One
 // goroutine at a time may write to a container. While no goroutine writes, any number of goroutines
@@ -46,8 +46,8 @@
 // # Pointers to values
 //
 // A value of a Deque or of a map doesn't move. A pointer, scope.Ref or scope.Addr of the value is
-// valid until a Pop, Delete or Clear removes the value. Afterwards the pointer may lead to another
-// value. In a List, RemoveSwap also moves the last value.
+// valid until a Pop, Delete or Clear removes the value, or the container ends. Afterwards the
+// pointer may lead to another value. In a List, RemoveSwap also moves the last value.
 //
 // # State
 //
@@ -55,15 +55,15 @@
 // Take, Restore, Hash, Delta and files include the container's contents. The Go value stays valid
 // after a Restore. In a state, removed values become zeros, so that the bytes are the same in every
 // build. The hashes of a map in a state have the seed 0 or the number passed to [Map.Seed], not a
-// random seed. Package save checks a snapshot from outside before anything changes. It refuses
-// bytes that no sequence of the container's operations leaves, and the error names the container.
+// random seed. Package save checks a snapshot from outside before anything changes. It refuses a
+// container whose counts, order or index contradict each other, and the error names the container.
 // The types of values follow the rules for all types of a state: no padding and no addresses. After
 // a Restore, look up each pointer into a container again, because the value may be gone.
 //
 // # Costs
 //
 // Push of a List and PushBack of a Deque are inlined, and cost two or three comparisons and a copy.
-// Get and Set of a map cost a hash and a few ns. Three operations allocate on the Go heap: making a
-// container in a state, making the first Map of a key type, and the first error of each kind of
-// StringMap.Set.
+// Get and Set of a map cost a hash and a few ns, and Set the copy of the value. These operations
+// allocate on the Go heap: making a container in a state, making the first Map of a key type, In,
+// and errors. StringMap.Set makes an error of each kind only once for each map.
 package container

@@ -54,8 +54,8 @@ func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 
 // NewListOn returns an empty list for up to n values on a heap. The heap is an arena.Heap or Buddy,
 // or a Shared or Proxy of one. NewListOn returns false if the heap is full, and panics if n is
-// negative. The list lives until Free, or until the scope of the heap closes. Cost: an Alloc of the
-// heap, and the zeroing of the bytes; no Go allocation.
+// negative. The list lives until Free, a Reset of the heap, or the end of the heap's scope. Cost:
+// an Alloc of the heap, and the zeroing of the bytes; no Go allocation.
 func NewListOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (List[T], bool) {
 	check("List", n, math.MaxInt, "values", declared(values))
 	bytes, life, kept := takeOn(a, listSize[T](n))
@@ -111,8 +111,8 @@ func (l *List[T]) Pop() (last T, ok bool) {
 // At returns a pointer to the value at index i. If i is out of range, At panics as a slice does.
 func (l *List[T]) At(i int) *T { return &l.live()[i] }
 
-// Slice returns the values in place; cap is len. The slice is valid until a Pop, RemoveSwap or
-// Clear, or until the scope closes. In a state of package save, a Restore ends the slice as well.
+// Slice returns the values in place; cap is len. The slice is valid until a Pop, RemoveSwap, Clear
+// or Free, or until the scope closes. In a state of package save, a Restore ends the slice as well.
 func (l *List[T]) Slice() []T {
 	items := l.live()
 	return items[:len(items):len(items)]

@@ -97,8 +97,8 @@ func (m *Map[K, V]) look() error {
 }
 
 // Set sets the value of k to v. It returns false if k is new and the map has n keys. Set panics
-// after the scope has closed, and if k isn't equal to itself, as a NaN. Cost: the hash and a few
-// ns.
+// after the scope has closed, and if k isn't equal to itself, as a NaN. Cost: the hash, the copy of
+// v and a few ns.
 func (m *Map[K, V]) Set(k K, v V) bool {
 	if !m.life.began().Alive() {
 		panic(lifetime.Closed{Life: m.life.Life, What: "Set in a Map"})
@@ -120,8 +120,8 @@ func (m *Map[K, V]) Set(k K, v V) bool {
 }
 
 // Get returns a pointer to the value of k, or nil if the map has no such key. The pointer is valid
-// until k is deleted, the map is cleared, or the scope closes. Afterwards it may lead to another
-// key's value.
+// until k is deleted, the map is cleared or freed, or the scope closes. Afterwards it may lead to
+// another key's value.
 func (m *Map[K, V]) Get(k K) *V {
 	if !m.life.began().Alive() {
 		return nil

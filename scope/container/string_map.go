@@ -108,8 +108,8 @@ func (m *StringMap[V]) look() error {
 
 // Set sets the value of a key to v. It returns an error that is [ErrLongKey] if the key has more
 // than k bytes, and a [scope.FullError] if the key is new and the map has n keys. Set panics after
-// the scope has closed. Cost: the hash, the copy of the key, and a few ns. Only the first error of
-// each kind allocates on the Go heap.
+// the scope has closed. Cost: the hash, the copies of the key and v, and a few ns. Only the first
+// error of each kind, for each map, allocates on the Go heap.
 func (m *StringMap[V]) Set(key string, v V) error {
 	if !m.life.began().Alive() {
 		panic(lifetime.Closed{Life: m.life.Life, What: "Set in a StringMap"})
@@ -154,8 +154,8 @@ func (m *StringMap[V]) longKey() error {
 func (m *StringMap[V]) SetBytes(key []byte, v V) error { return m.Set(text(key), v) }
 
 // Get returns a pointer to the value of a key, or nil if the map has no such key. The pointer is
-// valid until the key is deleted, the map is cleared, or the scope closes. Afterwards it may lead
-// to another key's value. No Go allocation.
+// valid until the key is deleted, the map is cleared or freed, or the scope closes. Afterwards it
+// may lead to another key's value. No Go allocation.
 func (m *StringMap[V]) Get(key string) *V {
 	if !m.life.began().Alive() {
 		return nil
@@ -203,8 +203,8 @@ func (m *StringMap[V]) Clear() {
 }
 
 // All ranges over keys and values: see [Map.All]. Each key is a view of the map's bytes. The view
-// is valid until the key is deleted, the map is cleared, or the scope closes. strings.Clone copies
-// a key.
+// is valid until the key is deleted, the map is cleared or freed, or the scope closes.
+// strings.Clone copies a key.
 func (m *StringMap[V]) All() iter.Seq2[string, *V] { return m.each }
 
 func (m *StringMap[V]) each(yield func(string, *V) bool) {
