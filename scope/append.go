@@ -10,7 +10,7 @@ import (
 // wherever list is. Use it as list = m.Append(s, list, x), because the result may or may not share
 // memory with the old list.
 //
-//   - A list in s with capacity left stays where it is.
+//   - A list in s with capacity for xs stays where it is.
 //   - A list that is the newest allocation of s also stays, and grows by the bytes for xs.
 //   - Any other list is copied to a new place in s, even if it is in an enclosing scope or on the
 //     Go heap. The copy has capacity for twice the old length, or for the new length if that is

@@ -13,7 +13,8 @@
 // Names to know first:
 //
 //   - [Scope]: a lifetime. Open and Do open a scope inside another, and Close ends a scope. At its
-//     end a scope calls the functions passed to Defer, and closes the values passed to Own.
+//     end a scope calls the functions passed to Defer, and closes the values passed to Own, unless
+//     they were cancelled or closed before.
 //   - [Plain]: declares a type without a finalizer. Its [Maker] makes one value (New) or a slice of
 //     n values (Slice), and appends to a list (Append). From Go 1.27 on, Scope itself has New,
 //     Slice and Pool, which need no declaration.
@@ -37,17 +38,20 @@
 // # Rules
 //
 //   - Scopes of one arena nest like calls, and only the topmost scope allocates. An open scope
-//     covers the scopes below it. A covered or closed scope refuses each request, in every build:
-//     New panics with the reason, TryNew returns nil, and Close returns the reason.
-//   - Memory is zeroed unless the function's name says Unzeroed.
+//     covers the scopes below it, except that one of [Scope.Temp] covers only older temporaries. A
+//     covered or closed scope refuses each request, in every build: New panics with the reason,
+//     TryNew returns nil, and Close returns the reason.
+//   - Memory from this package is zeroed unless the function's name says Unzeroed.
 //   - A scope frees its objects together. A Pool frees objects one by one. An arena doesn't grow.
 //     An object in a scope can't hold a Go pointer, because the garbage collector doesn't look into
 //     arenas.
 //   - A pointer kept after its scope closed points to reused memory. Race, asan and checked builds
 //     detect some uses of that pointer.
-//   - One goroutine at a time uses an arena and its scopes. Only a SharedPool takes a lock.
+//   - One goroutine at a time uses an arena and its scopes. Of this package, only a SharedPool
+//     takes a lock.
 //   - Methods of a zero Scope, Scratch, pool or container panic with a message. The inlined methods
-//     (New, TryNew, the Allocs, Append, Get and Put of a Pool, Push) dereference nil instead.
+//     (New, TryNew, the Allocs, Append, the Gets and Put of a Pool, the Pushes) dereference nil
+//     instead.
 //   - Use the Go heap where lifetimes don't nest, or sizes can't be bounded.
 //
 // # Full
@@ -60,9 +64,9 @@
 //
 // TryNew, TrySlice and TryAllocUnzeroed return nil instead. Use these functions while the game
 // runs, and on goroutines that a load starts, because the stack of such a goroutine has no Load.
-// The scope remembers the error: [Scope.Err] and Close return the error. Get of a pool returns nil
-// when all chunks, its places for values, are live. The scope doesn't remember a full pool, because
-// a full pool is normal.
+// The scope remembers the error: [Scope.Err] returns it, and so does Close unless another call has.
+// Get of a pool returns nil when none of its chunks, the places for values, is free. The scope
+// doesn't remember a full pool, because a full pool is normal.
 //
 // # Iterators, C and goroutines
 //
@@ -87,27 +91,29 @@
 // # Finalizers
 //
 // The finalizers of objects ([Object]) and of C code ([Scope.C]), the Close calls of Own, and the
-// calls of Defer form one chain. Each runs exactly once, the newest first, however the scope ends:
-// by a return, an error, a FullError, a panic or Goexit. [ObjectMaker.Make] adds an object to the
-// chain when its constructor has succeeded. A constructor that fails leaves no object. A finalizer
-// that panics doesn't stop the others. If a finalizer calls Goexit, its goroutine waits while the
-// other finalizers run on a new goroutine, perhaps on another thread. If many finalizers fail, the
-// time is linear in their number, and the stack doesn't grow. Close returns the first 16 errors and
-// the number of the others.
+// calls of Defer form one chain. Each that isn't cancelled runs exactly once, the newest first,
+// however the scope ends: by a return, an error, a FullError, a panic or Goexit. A pool of objects
+// counts as one object, made when Pool was called; its live values are finalized in the order of
+// their chunks. [ObjectMaker.Make] adds an object to the chain when its constructor has succeeded.
+// A constructor that fails leaves no object. A finalizer that panics doesn't stop the others. If a
+// finalizer calls Goexit, its goroutine waits while the other finalizers run on a new goroutine,
+// perhaps on another thread. If many finalizers fail, the time is linear in their number, and the
+// stack doesn't grow. Close returns the first 16 errors and the number of the others.
 //
-// A finalizer may not allocate in its own scope, open a scope in it, or close it. It can't load or
-// rewind a region of its budget, or close the budget. A finalizer may use other arenas. When an
-// object's finalizer runs, newer objects are finalized already, and older objects are whole.
+// A finalizer may not allocate in its own scope, open a scope in it, or close it. It can't close
+// the budget, or load or rewind a region that is being emptied. A finalizer may use other arenas.
+// When a closing scope finalizes an object, newer objects are finalized already, and older objects
+// are whole.
 //
 // # Arenas in a scope
 //
-// An [arena.Heap], Buddy or Shared on bytes of a scope must be empty when the scope closes. The
-// check runs after the finalizers, which may free blocks. If blocks are live, Close's error names
-// the scope and the arena, and says how many blocks are live. In a checked build the error also
-// lists the lines that allocated the live blocks: the 16 lines with the most bytes. The scope's
-// bytes are freed in any case. Rewind and Load of a region, NextFrame, Release and the budget's
-// Close make the same check. If a scope is unwound by an error or a panic, only that error is
-// reported, and no live blocks.
+// An [arena.Heap], Buddy or Shared on bytes of a scope must be empty when the scope closes. An
+// arena that C made, or that is in a block of another arena, isn't checked. The check runs after
+// the finalizers, which may free blocks. If blocks are live, Close's error names the scope and the
+// arena, and says how many blocks are live. In a checked build the error also lists the lines that
+// allocated the live blocks: the 16 lines with the most bytes. The scope's bytes are freed in any
+// case. Rewind and Load of a region, NextFrame, Release and the budget's Close make the same check.
+// If a scope is unwound by an error or a panic, only that error is reported, and no live blocks.
 //
 // [arena.Heap.MayLive] allows live blocks. [arena.Ring.MustEmpty] and [arena.BlockPool.MustEmpty]
 // add a ring or a block pool to the check.
@@ -123,17 +129,20 @@
 // # Costs
 //
 // In release builds Open, Close, New, TryNew, AllocUnzeroed, Get and Put are Go code that reads and
-// writes the words of the C core. They make no Go allocation and no call into C. Package arena_c
-// describes how the Go and the C code stay equal.
+// writes the words of the C core. They make no Go allocation and no call into C, except as below.
+// Package arena_c describes how the Go and the C code stay equal.
 //
-//   - A scope takes no byte of the arena: its record is in the budget's tables.
-//   - A finalizer takes 8 bytes of the arena. Own, Defer and Keep take 16 bytes each, and an entry
-//     of a table whose size is in the plan (limits.owned).
+//   - A scope takes no byte of the arena: its record is in the budget's tables. One of [Scope.Temp]
+//     takes 16 bytes. Open copies a name that is in the budget's memory to the Go heap.
+//   - A finalizer takes bytes of the arena: 8 for an object, 16 for a pool, 40 for a slice of
+//     objects, and 24 for C. Own, Defer and Keep take 16 bytes each, and an entry of a table whose
+//     size is in the plan (limits.owned). All begin at a multiple of 8.
 //   - Each of these makes one call into C: making a pool, closing a pool, a finalizer of a pool's
-//     object, Index, Peak, Put of an [ObjectPool], [Scope.Temp], the end of temporaries, and a run
-//     of C's finalizers.
+//     object, Index without a handle, Peak, Put of an [ObjectPool], [Scope.Temp], the end of
+//     temporaries, and a run of C's finalizers. Closing an ObjectPool makes up to three calls.
+//     Where a region with a warn share has heaps, Open and Close call C for each heap.
 //   - Declare a type once: the search for Go pointers takes far longer than a New. A process can
-//     declare fewer than 4,096 Objects.
+//     declare at most 4,089 Objects.
 //
 // # On other machines
 //

@@ -37,7 +37,7 @@ func ReadFile(s Scope, name string) ([]byte, error) {
 
 // ReadAt reads size bytes of r at offset into s and returns the bytes, which are freed with s. If s
 // is full, ReadAt unwinds before it reads a byte. If r ends before size bytes, ReadAt returns an
-// error that is io.ErrUnexpectedEOF.
+// error that wraps io.ErrUnexpectedEOF.
 func ReadAt(s Scope, r io.ReaderAt, offset int64, size int) ([]byte, error) {
 	data := s.Bytes(size)
 	n, err := r.ReadAt(data, offset)

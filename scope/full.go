@@ -8,26 +8,29 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// FullError is the error of an arena or table that was out of room. It names the arena or table,
-// and the key of the plan to raise.
+// FullError is the error of an arena or table that was out of room. It names the arena or table
+// and, if there is one, the key of the plan to raise.
 type FullError struct {
 	Budget string // name of the plan
 	Arena  string // "region level"
 	// name of the scope that had no room, or that wasn't opened as the table of scopes is full; ""
-	// for slots
+	// for slots, or if there is no scope
 	Scope string
 	// "bytes", "temporaries" (see [Scope.Temp]), "keys" of a StringMap, or the full table:
 	// "scopes", "pools", "owned", "labels" or "slots"
 	What  string
-	Asked uint64 // bytes requested, without alignment; or 1
+	Asked uint64 // bytes requested, without alignment, at most 2^38; or 1
 	Free  uint64 // bytes or entries that were free
 	Size  uint64 // bytes of the arena or the temporaries, or entries of the table
 	// a Size that is enough: the smallest one, or the smallest one plus the most that alignment may
 	// take; 0: no plan can have a Size that is enough
-	Need  uint64
-	Key   string  // of the plan: "regions[2].size"; for keys, the parameter to raise
-	Top   []Usage // the scopes and labels with the most bytes, largest first: three at most
-	Cause error   // a later error, if the full error wasn't handled
+	Need uint64
+	// of the plan: "regions[2].size"; for keys, the parameter to raise; "" for temporaries
+	Key string
+	// the scopes, labels and temporaries with the most bytes, largest first: three at most; none if
+	// a table is full
+	Top   []Usage
+	Cause error // a later error, if the full error wasn't handled
 
 	asked    uint64 // the arena header's Asked
 	sameName bool   // a full table of scopes: all open scopes have this name
@@ -35,8 +38,8 @@ type FullError struct {
 	OnPurpose bool
 }
 
-// Error returns one line. It names the full arena or table, the scopes and labels with the most
-// bytes, and the key of the plan to raise, with its new value.
+// Error returns one line, and the text of the Cause. It names the full arena or table, the Top, and
+// the key of the plan to raise, with its new value.
 func (e *FullError) Error() string {
 	var b strings.Builder
 	if e.What == "keys" && e.Arena == "" {

@@ -16,9 +16,10 @@ import (
 //	frog := s.New[Frog]()
 //
 // For a Maker, T is checked where the Maker is declared. New checks T at each call. If T holds a Go
-// pointer, at any depth, New panics with a [Misuse] that names the fields. Otherwise New works as
-// [Maker.New]. For plain data with a finalizer use an [ObjectMaker]. Cost: as Maker.New, inlined,
-// and three instructions more where T is itself a type parameter; no Go allocation, no call into C.
+// pointer, at any depth, New panics with an error that wraps a [Misuse] and names the fields.
+// Otherwise New works as [Maker.New]. For plain data with a finalizer use an [ObjectMaker]. Cost:
+// as Maker.New, inlined, and three instructions more where T is itself a type parameter; no Go
+// allocation, no call into C.
 //
 // The garbage collector doesn't follow a pointer to an incomplete C type. New refuses this pointer
 // only in checked builds, and Plain refuses it in all builds.

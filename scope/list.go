@@ -20,9 +20,9 @@ import (
 // header of 16 bytes, rounded up to the alignment of T. No chunk is freed before the scope closes.
 //
 // Use a [Builder] for one list that stays where it is. A Builder copies no value, and takes no
-// bytes except those of the values. Use a List on a scratch arena, for several lists at once, or if
-// there are other allocations between the values. Use a container.List for at most n values. It
-// allocates the memory of n values at once.
+// bytes except those of the values and their alignment. Use a List on a scratch arena, for several
+// lists at once, or if there are other allocations between the values. Use a container.List for at
+// most n values. It allocates the memory of n values at once.
 //
 // After its scope has closed, a List's Push, All and Slice panic. A List made inside a constructor
 // that fails is freed. A List can't be part of a state of package save: make the List on scratch,

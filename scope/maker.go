@@ -18,7 +18,8 @@ type Maker[T any] struct {
 
 // Plain declares a type T of plain data, without a finalizer, and returns the Maker of T. Plain
 // data holds no Go pointer at any depth, because the garbage collector doesn't look into an arena.
-// If T holds a Go pointer, Plain panics with a message that names the field.
+// If T holds a Go pointer, Plain panics with a message that names the fields. It also panics if T
+// has 2^37 bytes or more.
 func Plain[T any]() Maker[T] {
 	t := reflect.TypeFor[T]()
 	if err := arena.CheckPlain(t); err != nil {
@@ -51,7 +52,7 @@ func (m Maker[T]) TryNew(s Scope) *T {
 
 // Make returns a T that the constructor fn has initialized. fn gets the T zeroed. If fn returns an
 // error, panics or runs out of room, all objects that fn made in s are finalized and freed, and the
-// T is freed.
+// T is freed. A value that fn took from an older pool stays live.
 func (m Maker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.declared()
 	return construct(s, 0, fn)

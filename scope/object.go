@@ -19,10 +19,11 @@ type ObjectMaker[T any] struct {
 // finalizerOf begins the name of a class.
 const finalizerOf = "finalizer of "
 
-// Object declares a type T with a finalizer, and returns the ObjectMaker of T. When a scope closes,
-// the finalizer runs exactly once for each T that was made in the scope, the newest first, however
-// the scope ends. T must not hold Go pointers (see [Plain]). To close a Go value with a scope, use
-// [Scope.Own]. The finalizer may not allocate in the scope of its T.
+// Object declares a type T with a finalizer, and returns the ObjectMaker of T. The finalizer runs
+// exactly once for each T that was made: when its scope closes, however the scope ends, the newest
+// first; or earlier, at Put of an [ObjectPool] or when a constructor fails. T must not hold Go
+// pointers (see [Plain]). To close a Go value with a scope, use [Scope.Own]. The finalizer may not
+// allocate in the scope of its T.
 func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	if finalizer == nil {
 		panic(fmt.Sprintf("scope: Object of %v without a finalizer: use Plain", reflect.TypeFor[T]()))
@@ -34,8 +35,9 @@ func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	return ObjectMaker[T]{Plain[T](), class, finalizer}
 }
 
-// New returns a zeroed T. The finalizer must accept a zero T. A full scope unwinds. Cost: as
-// [Maker.New], and 8 bytes of the arena.
+// New returns a zeroed T. The finalizer must accept a zero T. A full scope unwinds. Cost: a call,
+// the increment of an offset, the zeroing, and 8 bytes of the arena. The T begins at a multiple of
+// 8.
 func (m ObjectMaker[T]) New(s Scope) *T {
 	x := arena_c.NewNode[T](s.h, s.gen+m.plain.key-key, m.class)
 	recordMade(s)
@@ -56,7 +58,8 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 // Make returns a T that the constructor fn has initialized. fn gets the T zeroed. The T joins the
 // chain of finalizers only after fn has succeeded, so the T is finalized before the objects that fn
 // made in s. If fn returns an error, panics or runs out of room, all objects that fn made in s are
-// finalized and freed, and the T is freed without its finalizer.
+// finalized and freed, and the T is freed without its finalizer. A value that fn took from an older
+// pool stays live.
 func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 	m.plain.declared()
 	return construct(s, m.class, fn)

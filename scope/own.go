@@ -25,7 +25,7 @@ func (s Scope) Own(c io.Closer) Owned {
 
 // Defer passes fn to s: when s closes, s runs fn, in order with the finalizers. Defer returns the
 // Owned that identifies fn. If s refuses, or the table of limits.owned values is full, Defer runs
-// fn at once and unwinds. Cost: as [Scope.Own].
+// fn at once and unwinds. Cost: as [Scope.Own], and Go's allocation of fn if fn captures variables.
 func (s Scope) Defer(fn func()) Owned {
 	if fn == nil {
 		panic(bug("Defer of nil"))
@@ -37,10 +37,10 @@ func (s Scope) Defer(fn func()) Owned {
 	panic(s.notOwned("Defer", owned{fn: fn}))
 }
 
-// Keep keeps v reachable until s closes, so that the garbage collector doesn't free it. It is for a
-// Go value to which only C refers, or only a number in an arena. [Owned.Value] of the result
-// returns v. Keep unwinds where [Scope.Own] does, and costs as much. If v isn't a pointer, Go's
-// conversion to an interface is added.
+// Keep keeps v reachable until s closes or [Owned.Cancel], so that the garbage collector doesn't
+// free it. It is for a Go value to which only C refers, or only a number in an arena. [Owned.Value]
+// of the result returns v. Keep unwinds where [Scope.Own] does, and costs as much. If v isn't a
+// pointer, Go's conversion to an interface is added.
 func (s Scope) Keep(v any) Owned {
 	if v == nil {
 		panic(bug("Keep of nil"))
@@ -143,7 +143,7 @@ func (h Owned) Cancel() bool {
 
 // CloseNow closes or runs the value that h identifies, before its scope closes, and returns the
 // error. A value of Keep is only released to the garbage collector. If the value was closed, run or
-// cancelled before, CloseNow does nothing and returns a [Misuse].
+// cancelled before, or h is zero, CloseNow does nothing and returns a [Misuse].
 func (h Owned) CloseNow() error {
 	st, p := h.find()
 	if p == nil {

@@ -9,8 +9,8 @@ import (
 
 // Owned identifies a Go value held by a scope: one that the scope closes (Own), calls (Defer) or
 // keeps alive (Keep). An Owned is plain data of 16 bytes. An object in an arena may hold an Owned,
-// and so refer to a Go value. An Owned is valid in its process, until the scope closes. The zero
-// Owned identifies no value.
+// and so refer to a Go value. An Owned is valid in its process, until the scope closes, or until
+// [Owned.CloseNow] or [Owned.Cancel]. The zero Owned identifies no value.
 type Owned struct {
 	stack uint64 // the Stack's id in the registry; above bit 32 its number (made)
 	place uint64 // index in the Stack's ownedTable, plus the serial number of its use

@@ -26,9 +26,9 @@ type pool[T any] struct {
 }
 
 // Pool makes a pool of n chunks in s and returns it. Each chunk takes the size of a T, rounded up
-// to a multiple of 8, and 5 bytes more. The pool also takes one of the planned pool headers
-// (limits.pools, by default 64 for each arena). A full scope unwinds. Pool panics if n is negative
-// or T has no bytes. Cost: O(n), one call into C.
+// to a multiple of 8, and 5 bytes more. The pool also takes 16 bytes, alignment, and one of the
+// planned pool headers (limits.pools, by default 64 for each arena). A full scope unwinds. Pool
+// panics if n is negative or T has no bytes. Cost: O(n), one call into C.
 func (m Maker[T]) Pool(s Scope, n int) Pool[T] {
 	m.declared()
 	return Pool[T]{openPool[T](s, n, 0, false)}
@@ -70,16 +70,17 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 	return pool[T]{header, header.Gen, first, numbers}
 }
 
-// Get returns a zeroed T, or nil if all chunks are live or the pool is closed. Cost: a few ns, no
-// Go allocation, no call into C.
+// Get returns a zeroed T, or nil if no chunk is free or the pool is closed. Cost: a few ns and the
+// zeroing; no Go allocation, no call into C.
 func (p pool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
 // GetUnzeroed is Get, but returns a T of any content, often the content of an earlier value. The
 // caller must write all bytes of the T.
 func (p Pool[T]) GetUnzeroed() *T { return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers) }
 
-// Put frees x. It panics if x was put before, if x isn't the address of a chunk of this pool, or if
-// the pool is closed. The pool doesn't change then.
+// Put frees x. It panics if x's chunk is free, if x isn't the address of a chunk of this pool, or
+// if the pool is closed. The pool doesn't change then. Put doesn't detect that x was put before if
+// Get has returned the chunk again; a [HandlePool] does.
 func (p pool[T]) Put(x *T) { // written out: the inliner refuses a call of arena_c.Put
 	h := p.header
 	i := (uintptr(unsafe.Pointer(x)) - uintptr(p.first)) / unsafe.Sizeof(arena_c.Chunk[T]{})
@@ -204,7 +205,8 @@ func (p pool[T]) Live() int {
 	return 0
 }
 
-// Peak returns the most chunks that were live at once, 0 if the pool is closed. Cost: O(log n).
+// Peak returns the most chunks that were live or retired ([HandlePool]) at once, 0 if the pool is
+// closed. Cost: O(log n).
 func (p pool[T]) Peak() int {
 	if h := openHeader(p.header, p.gen); h != nil {
 		return int(h.Peak())
@@ -281,8 +283,8 @@ func (p ObjectPool[T]) Put(x *T) error {
 //
 // A handle is the number of a chunk and a generation, which is a number of 32 bits that changes at
 // each put. The generations are divided among the planned pools (limits.pools), so that no two open
-// pools share a handle. With 64 pools a chunk retires after 2^26-1 puts. The pool then has one
-// chunk fewer.
+// pools of an arena share a handle. With 64 pools a chunk retires after 2^26-1 puts. The pool then
+// has one chunk fewer to give. Cap and Peak still count it.
 //
 // A new pool begins with the same handles as the pool before it, so that the same input gives the
 // same bytes everywhere. So a handle that is kept longer than its level may find a value of the
@@ -305,8 +307,9 @@ func checkHandles(n int) {
 	}
 }
 
-// Get returns a zeroed T and its handle. If all chunks are live or the pool is closed, it returns
-// nil and the zero Handle, which finds no value. Cost: a few ns, no Go allocation, no call into C.
+// Get returns a zeroed T and its handle. If no chunk is free or the pool is closed, it returns nil
+// and the zero Handle, which finds no value. Cost: a few ns and the zeroing; no Go allocation, no
+// call into C.
 func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
 	x, h := arena_c.GetHandle[T](itsHeader(p.header), p.gen, p.first, p.numbers)
 	return x, arena.Handle[T](h)
@@ -387,8 +390,8 @@ func (m Maker[T]) SharedPool(s Scope, n int) *SharedPool[T] {
 	return &SharedPool[T]{pool: m.Pool(s, n)}
 }
 
-// Get returns a zeroed T, or nil if all chunks are live or the pool is closed. Cost: as Pool.Get,
-// and a lock; no Go allocation, no call into C.
+// Get returns a zeroed T, or nil if no chunk is free or the pool is closed. Cost: as Pool.Get, and
+// a lock; no Go allocation, no call into C.
 func (p *SharedPool[T]) Get() *T {
 	itsHeader(p.pool.header)
 	p.mu.Lock()

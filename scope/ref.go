@@ -26,11 +26,11 @@ const (
 // RefTo returns a Ref to x. x must be in s itself, not in a scope around s or inside s. For a nil
 // x, RefTo returns the zero Ref.
 //
-// RefTo panics if x could be freed while s is open. This is so if x is a chunk of a pool (use a
-// HandlePool), or if a constructor that still runs made x in s (see [ObjectMaker.Make]). RefTo also
-// panics if x isn't in s, or if s is closed. x may be a value of a container. The Ref is then valid
-// until the value is removed (see package container). Cost: a check of each of the arena's pools;
-// no Go allocation, no call into C.
+// RefTo panics if x is a chunk of a pool (use a HandlePool), or if a constructor that still runs
+// made x in s (see [ObjectMaker.Make]). RefTo also panics if x isn't in s, or if s is closed. x may
+// be a value of a container (see package container), or in a block of an [arena.Heap]. The Ref is
+// then valid until the value is removed or the block is freed. Cost: a check of each of the arena's
+// planned pools, and O(open scopes of the arena); no Go allocation, no call into C.
 func RefTo[T any](s Scope, x *T) Ref[T] {
 	if !s.alive() {
 		panic(s.misuse("RefTo in"))

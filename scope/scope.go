@@ -7,7 +7,8 @@ import (
 )
 
 // Scope is a lifetime on an arena: closing the scope runs its finalizers and frees all its memory
-// at once. Scopes of one arena nest, and only the topmost allocates.
+// at once. Scopes of one arena nest, and only the topmost allocates; temporaries ([Scope.Temp]) are
+// apart.
 //
 // A Scope is a small value; copy it freely. One goroutine at a time uses the scopes of one arena.
 // Methods of the zero Scope panic and say that the Scope is zero, except inlined methods, which

@@ -5,7 +5,8 @@ import "slices"
 // Scratch is a worker's scratch arena, for scopes that follow the call stack. A budget lends the
 // arena to a worker. The arena belongs to a worker, not to a thread, because goroutines move
 // between threads. A Scratch is a small value; one goroutine at a time uses it. After the arena was
-// returned to the budget, the methods panic.
+// returned to the budget, the methods panic; but Depth and Stats return zero once the budget is
+// closed.
 type Scratch struct {
 	stack *Stack
 	lent  uint64 // number of the lending
@@ -95,7 +96,8 @@ func (p Scratches) Scratch(which int) Scratch {
 // that gets a scope for its result passes that scope to Pick, and opens its own scopes on the arena
 // that Pick returns. So the function never closes or covers the caller's scope. Scopes of other
 // arenas, such as a region, don't matter. Pick panics if each scratch arena contains one of the
-// scopes, or if a scope is closed. Cost: a comparison for each scope and scratch arena.
+// scopes, or if a scope is closed. Cost: a comparison for each scope and scratch arena, and O(open
+// scopes) for each scope.
 func (p Scratches) Pick(conflicts ...Scope) Scratch {
 	for _, s := range conflicts {
 		if !s.alive() {

@@ -23,8 +23,8 @@ func (m Maker[T]) TrySlice(s Scope, n int) []T {
 
 // SliceCap returns a slice of n zeroed T with the given capacity. The elements up to the capacity
 // are zeroed as well. Within the capacity the built-in append stays in s. Beyond the capacity the
-// built-in append moves the slice to the Go heap, and [Maker.Append] moves it within s. A full
-// scope unwinds. SliceCap panics if n is negative or larger than the capacity.
+// built-in append moves the slice to the Go heap, and [Maker.Append] keeps it in s. A full scope
+// unwinds. SliceCap panics if n is negative or larger than the capacity.
 func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	m.declared()
 	if n < 0 || n > capacity {

@@ -14,8 +14,9 @@ const nodeOfTemp = 2 * arena_c.NodeSize
 // that doesn't fit in the n bytes fails with a full error that names an n that is enough. Use Temp
 // for a known size, such as a file's. For an unknown size use a scratch arena or a [Builder].
 //
-// s must be the topmost scope, or the newest of the temporaries. If n bytes aren't free, Temp
-// unwinds with a full error. Cost: 16 bytes of s and up to 63 for alignment, one call into C.
+// s must be the topmost scope, or the newest of the temporaries. If n bytes aren't free, or
+// limits.scopes temporaries are open, Temp unwinds with a full error. Cost: 16 bytes of s and up to
+// 63 for alignment, one call into C.
 func (s Scope) Temp(n int) Scope {
 	if n < 0 {
 		panic(bug("Temp of %d bytes", n))

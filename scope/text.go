@@ -9,14 +9,15 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Text builds a text in a scope. An empty Text takes no byte of the scope. A Text grows as Append
-// does: in place if it is the newest allocation of the scope, else in a new place. A Text makes no
-// Go allocation, so use it in ticks. An Add that doesn't fit appends no byte, and the scope
-// remembers the error. So check [Scope.Err] before you use the text.
+// Text builds a text in a scope. A Text takes no byte of the scope before the first Add. A Text
+// grows as Append does: in place if it is the newest allocation of the scope, else in a new place.
+// A Text makes no Go allocation, so use it in ticks. An Add that doesn't fit appends no byte, and
+// the scope remembers the error. So check [Scope.Err] before you use the text.
 //
 // Bytes and String return views of the text, which end with the scope. An Add after a Reset
-// overwrites them. After its scope has closed, a Text is empty, and an Add panics. One goroutine at
-// a time uses a Text; don't copy it.
+// overwrites them. After its scope has closed, a Text is empty, and an Add panics. An Add that must
+// grow the text also panics if the scope is frozen, or in a constructor that is newer than the Text
+// (see [Maker.Make]). One goroutine at a time uses a Text; don't copy it.
 type Text struct {
 	_     noCopy
 	scope Scope
@@ -115,7 +116,8 @@ func Sprintf(s Scope, format string, args ...any) string {
 
 // StringOf copies text into s and returns the [arena.String] that a block holds in place of a
 // string. base is the Base of s's region, or of the budget. The copy is freed with s. A full scope
-// unwinds; StringOf panics if s isn't in base. Cost: the copy; no Go allocation.
+// unwinds; StringOf panics if s isn't in base, unless text is empty. Cost: the copy; no Go
+// allocation.
 //
 //	f.Name = scope.StringOf(s, base, "ada")
 //	f.Name = scope.StringOf(s, base, packet[4:20])

@@ -39,7 +39,7 @@ func (w *Warner) Crossed(used, peak, size uint64) (bytes uint64) {
 type Crossing struct {
 	Used, Size uint64   // bytes
 	Share      int      // percent of Size
-	Top        [3]Usage // the scopes and labels with the most bytes, the largest first
+	Top        [3]Usage // the scopes, labels and temporaries with the most bytes, the largest first
 }
 
 // warning is the part of the ledger that warns: its comparison, and the crossing that has to be
