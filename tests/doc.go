@@ -17,7 +17,7 @@
 //   - full runs SQLite and tree-sitter until C's malloc is full.
 //   - clients tests each module that puts another library into a budget.
 //   - sidecar is a fake of Agones' SDK server.
-//   - others runs programs that use other people's libraries, in a budget and on the Go heap.
+//   - others runs programs that use other people's libraries, with upfront and as published.
 //   - bench measures times and counts instructions.
 //   - page drives a browser over frogpond's pages.
 //   - fleet places servers with Kubernetes' scheduler.

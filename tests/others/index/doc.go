@@ -11,7 +11,7 @@
 // Four programs play the same game. The two with history have the same hits, by their sums:
 //
 //	                                  ring a snapshot  garbage in 100 ticks  best tick
-//	in a region, with history         1.125 × in use   0                     1.02 to 1.04 ×
+//	in a region, with history         1.125 × in use   0                     1.02 to 1.06 ×
 //	in a region, without history                       0                     1
 //	tidwall/rtree, Copy each tick                      75 GB                 66 ×
 //	tidwall/rtree, without history                     64 MB                 37 ×
