@@ -10,7 +10,7 @@ import (
 
 // check returns an error for an image from outside that play couldn't have left. It checks the
 // words of pools, allocators, containers and the chain, bools and links; other bytes may have any
-// value. It costs O(chunks), a read of free chunks, and the check of links; only the first call
+// value. It costs O(chunks), a read of free chunks, and the check of links. Mainly the first call
 // makes Go allocations. pre: the state is of a state region. The image isn't changed.
 func (p *part) check(image []byte) error {
 	if r := p.library; r != nil && !p.trusted {

@@ -51,7 +51,7 @@ func (h *deltaHead) put(to []byte, of uint32) {
 
 // Delta appends to dst the changes that turn snapshot base into snapshot number. [Ring.Apply]
 // applies the changes in the same program on any machine. A delta takes 64 bytes, and for each
-// changed place the changed bytes and about 3 more. If the ring doesn't hold both snapshots, or a
+// changed place the changed bytes and a few more. If the ring doesn't hold both snapshots, or a
 // region isn't a state region, Delta returns dst unchanged and an error. Delta compares the
 // snapshots, and hashes a snapshot if its hash isn't known. Delta makes no Go allocation if dst has
 // enough capacity.
@@ -192,21 +192,25 @@ func appendCount(dst []byte, n int) []byte {
 // every byte of the delta, and works in spare memory. Apply fails and changes nothing in these
 // cases:
 //
-//   - The delta is damaged, or of another state or version. The error names the wrong byte.
-//   - The ring doesn't hold the base, or holds another snapshot with the base's number.
-//   - Play can't produce the state that results.
+//   - The delta is damaged, or of another state or version. The error names a byte of the delta.
+//   - The ring doesn't hold the base, or holds another snapshot with the base's number. A region
+//     isn't a state region, or was loaded again or rewound.
+//   - The resulting snapshot fails a check, a function of [State.Verify] returns an error, or a
+//     heap needs more than the most of [State.Heap].
 //
 // Play that continues from the new snapshot can harm only the game's own data. The control words of
-// pools, scopes and arenas are as play leaves them. Apply checks the bools and links in all values
-// that the root, pools, containers and [Values] lead to. Each bool is 0 or 1. Each link (an
-// arena.Ptr or arena.Slice) leads to values of the state, or to values passed to [Readable]. A
-// link's target never overlaps control words, nor a bool or link of another type. A number, such as
-// an index, a length or an enum, may have any value, and an arena.Slice may differ from the
-// loader's. Check the numbers and slices in a function passed to [State.Verify].
+// pools, scopes and arenas are as play could leave them, except in data of a C library. Apply
+// checks the bools and links in all values that the root, pools, containers and [Values] lead to.
+// Each bool is 0 or 1. Each link (an arena.Ptr or arena.Slice) leads to values of the state, or to
+// values passed to [Readable], or its Get returns nil. A link's target never overlaps control
+// words, nor a bool or link of another type. A number, such as an index, a length or an enum, may
+// have any value, and an arena.Slice may differ from the loader's. Check the numbers and slices in
+// a function passed to [State.Verify].
 //
 // Apply copies and hashes one snapshot, hashes the base if its hash isn't known, and checks pools,
-// bools and links. Only the first call makes Go allocations. If a type contains a link, the
-// allocations take about half the size of the state.
+// bools and links. The first call makes Go allocations; if a type contains a link, they take about
+// half the size of the state. A later call makes some only if the snapshot has more links or blocks
+// than those before.
 func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	if err := r.states("Apply"); err != nil {
 		return 0, err

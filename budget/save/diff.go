@@ -11,8 +11,8 @@ import (
 
 // Difference is the first difference between two snapshots A and B, with the value in each. Unknown
 // fields are empty. A release build knows the types of the root, of pools and containers, and of
-// values that they lead to by arena.Ptr and arena.Slice. A checked build knows all allocations,
-// with their scopes and source lines.
+// values that they lead to by arena.Ptr and arena.Slice. A checked build knows all allocations of
+// the state, with their scopes and source lines.
 type Difference struct {
 	Region string
 	Offset uint64 // from the region's first byte

@@ -27,12 +27,12 @@
 // # The state
 //
 // A state consists of the bytes allocated between Begin and NewRing, and of the counts of free and
-// retired chunks of each pool. A snapshot that is hashed, sent or written has zeros for free
-// chunks. It also has zeros for the scope's records of pools and labels, because these records
+// retired chunks of each pool. A snapshot that is hashed, sent or written has zeros for chunks that
+// aren't live. It also has zeros for the scope's records of pools and labels, because these records
 // differ between plans. Handles are part of the state: after a Restore, the game creates the same
-// handles again. Scopes, pools and pointers into the region stay valid, because Restore moves no
-// memory. In checked and asan builds a chunk gets another address when it is reused. There a
-// function passed to [State.Rebuild] must renew pointers into pools.
+// handles again. Scopes, pools and pointers to values of the snapshot stay valid, because Restore
+// moves no memory. In checked and asan builds a chunk gets another address when it is reused. There
+// a function passed to [State.Rebuild] must renew pointers into pools.
 //
 // Lists, deques and maps of package container that are made in the state belong to the state
 // entirely, because their Go values only point into it. The hashes of a map in a state have the
@@ -43,8 +43,8 @@
 // snapshots skip a heap's free bytes, so a snapshot's cost and size follow the bytes in use.
 // Snapshots hold all bytes of other heaps and of buddies. They can't skip a buddy's free bytes: a
 // buddy doesn't know the requested sizes, so the ends of its blocks would differ after a Restore.
-// Checked builds fill free bytes, and race builds fill freed blocks. So the hash of a snapshot with
-// free bytes differs between builds.
+// Checked builds fill free bytes, and race builds fill freed blocks. So the hash of a snapshot that
+// holds free bytes may differ between builds.
 //
 // A snapshot from outside is one that [Ring.Apply] or [Ring.Read] makes from data of another
 // program. Apply and Read check the control words of all arenas that the load made between Begin
@@ -56,16 +56,17 @@
 // state with this data, but Apply and Read need [State.Authenticated].
 //
 // Calls that hash, compare, send, write or read snapshots need a state region
-// (budget.RegionPlan.State). A load of a state region begins with zeroed memory. Begin and NewRing
-// refuse types with padding or an address, and name the field. Play is the game's code that runs on
-// a loaded state. If play computes the same numbers from the same inputs, the state's bytes are the
-// same on every machine and in every build, except for the bytes of a Buddy and of a Heap without
-// State.Heap.
+// (budget.RegionPlan.State). A load of a state region begins with zeroed memory. There Begin and
+// NewRing refuse padding and addresses in the types of the root, of pools and containers, and of
+// values that these lead to. A checked build refuses them in all types. The error names the field.
+// Play is the game's code that runs on a loaded state. If play computes the same numbers from the
+// same inputs, a snapshot's hash is the same on every machine and in every build, unless the state
+// has a type with an int or uint, a Buddy, or a Heap without State.Heap.
 //
 // Go may fuse a float product with an addition, so convert the product, as in float64(x*y) + z.
-// Keep NaN out of the state. The tool upfront-vet finds products without conversion, and
-// [State.NaN] finds a NaN; README.md has other causes of differences. The types int and uint are
-// allowed, but a 64-bit and a 32-bit machine can't exchange snapshots with these types.
+// Keep NaN out of the state. The tool upfront-vet looks for products without conversion, and
+// [State.NaN] looks for a NaN. README.md has other causes of differences. The types int and uint
+// are allowed, but a 64-bit and a 32-bit machine can't exchange snapshots with these types.
 //
 // Play may depend on data outside the state, such as a map or a script. [State.Of] names that data
 // with a checksum. Read and Apply refuse a file or delta with another checksum.
@@ -76,7 +77,7 @@
 // raise. A ring's methods return an error, for example if the ring doesn't hold the snapshot, if
 // the ring's load is over, or if a file or delta is damaged or has other types. After an error
 // nothing has changed, unless a function of [State.Rebuild] failed in Restore. Apply and Read add a
-// snapshot to the ring only if all of its data is complete and correct. Only Restore changes the
+// snapshot to the ring only if it passes all checks. Of a ring's methods only Restore changes the
 // state.
 //
 // A hostile snapshot can harm only the game's own data: see [Ring.Apply]. If the game indexes by a

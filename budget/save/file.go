@@ -49,9 +49,9 @@ func (h *fileHead) append(to []byte) []byte {
 // types, and the bytes. A program with the same plan name, types and data can read the file on any
 // little-endian machine, at any address. In a checked build the file also contains the source line
 // of each allocation. With this file [DiffFiles] can name the fields in files of release builds
-// with the same load. Write calls w twice, and returns w's error. Write also fails if the ring
-// doesn't hold the snapshot, or if a region isn't a state region. Write computes a checksum, and
-// makes Go allocations.
+// with the same load. Write calls w at most twice, and returns w's error. Write also fails if the
+// ring doesn't hold the snapshot, if a region isn't a state region, or if the description has more
+// than 16 MiB. Write computes a checksum, and makes Go allocations.
 func (r *Ring) Write(w io.Writer, number uint64) error {
 	s, head, err := r.fileOf("Write", number)
 	if err != nil {
@@ -104,15 +104,16 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 
 // Read makes a snapshot of the ring from a file, and returns the snapshot's number for
 // [Ring.Restore]. Read checks every byte of the file, and works in spare memory. If Read fails,
-// nothing has changed. For a damaged file the error names the wrong byte. For another program's
-// file the error names the first difference between the programs. All promises of [Ring.Apply]
-// about the new snapshot also hold for Read.
+// nothing has changed. For a damaged file the error names the damaged part. For another program's
+// file the error names the first difference between the programs, or only their fingerprints if the
+// file's description has more than 1 MiB. All promises of [Ring.Apply] about the new snapshot also
+// hold for Read.
 //
 // Read stops at the end of the file, and leaves later bytes in rd. If the file's header has a wrong
-// size, Read fails before it reads the snapshot. Read copies the snapshot, computes two checksums,
-// and checks pools, bools and links. The Go allocations of Read take at most 64 KiB, or 32 MiB if
-// the error names a difference. The ring's first check of a snapshot also makes the allocations of
-// [Ring.Apply].
+// size, Read fails before it reads the snapshot. Read copies the snapshot, computes checksums, and
+// checks pools, bools and links. Read makes Go allocations for each type, field and pool of the
+// state, and more if the error names a difference. The ring's first check of a snapshot also makes
+// the allocations of [Ring.Apply].
 func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err := r.states("Read"); err != nil {
 		return 0, err

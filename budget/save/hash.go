@@ -18,8 +18,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Hash returns the hash of a snapshot. On all machines, equal states have equal hashes. Hash fails
 // if the ring doesn't hold the snapshot, or if a region isn't a state region. The hash doesn't
-// protect against forgery. The first call for a snapshot costs a CRC32C of all its bytes. Hash
-// makes no Go allocation.
+// protect against forgery. The first call for a snapshot costs at most a CRC32C of all its bytes.
+// Hash makes no Go allocation.
 func (r *Ring) Hash(number uint64) (uint64, error) {
 	s, err := r.state("Hash", number)
 	if err != nil {
@@ -37,10 +37,11 @@ func (s *slot) sum() uint64 {
 
 // PageHashes appends to list the hash of each page of a snapshot: the CRC32C of [PageSize] bytes,
 // or of the remaining bytes for the last page. If the hashes of two machines differ, the machines
-// can exchange their page hashes first, four bytes a page. If few pages differ, a field went wrong
-// recently. If nearly all pages differ, the games are different. [Ring.Diff], or [DiffFiles] with
-// both machines' files, names the field. On an error PageHashes returns list unchanged. Each call
-// costs a CRC32C of all bytes of the snapshot. It makes no Go allocation if list has room.
+// can exchange their page hashes first, four bytes a page. If few pages differ, a field probably
+// went wrong recently. If nearly all pages differ, the games probably are different. [DiffFiles]
+// with both machines' files can name the field. On an error PageHashes returns list unchanged. Each
+// call costs about a CRC32C of all bytes of the snapshot. It makes no Go allocation if list has
+// room.
 func (r *Ring) PageHashes(list []uint32, number uint64) ([]uint32, error) {
 	s, err := r.state("PageHashes", number)
 	if err != nil {

@@ -21,10 +21,10 @@ func (s *subject) String() string {
 
 // Of names data outside of the state on which play depends, such as a map, a table of rules or a
 // script. name describes the data in errors, and sum is a checksum of the data. A file contains
-// name and sum. A delta contains a checksum of name and sum. [Ring.Read] and [Ring.Apply] refuse a
-// file or delta with another name or sum. Call Of in the load before NewRing; after NewRing it
-// panics. All programs must make their calls of Of in the same order. A checksum finds honest
-// mistakes, but doesn't protect against forgery.
+// name and sum. A delta contains one checksum of all names and sums. [Ring.Read] and [Ring.Apply]
+// refuse a file or delta with another name or sum. Call Of in the load before NewRing; after
+// NewRing it panics. All programs must make their calls of Of in the same order. A checksum finds
+// honest mistakes, but doesn't protect against forgery.
 func (st *State) Of(name string, sum uint64) {
 	if st.end != 0 {
 		panic(fmt.Sprintf("save: BUG: Of(%q) after NewRing, in region %s", name, st.saved.Name()))

@@ -103,12 +103,12 @@ func nextHeap(tail []byte) (runs, rest []byte) {
 
 // Heap makes snapshots skip the free bytes of h, an arena.Heap on bytes of the state. So the cost
 // and size of a snapshot follow h's bytes in use. most is the maximum number of bytes of h in a
-// snapshot. NewRing takes this amount of memory for each snapshot. A snapshot needs the bytes in
-// use of h (arena.Stats.Used), 48 bytes for each free block of h, and at most 5 KiB for the control
-// words of h. The size of the memory that h manages is always enough. If a snapshot needs more than
-// most, Take returns an ErrFull with the number to set.
+// snapshot. NewRing takes about this amount of memory for each snapshot. A snapshot needs the bytes
+// in use of h (arena.Stats.Used), 48 bytes for each free block of h, and at most 5 KiB for the
+// control words of h. The size of the memory that h manages is always enough. If a snapshot needs
+// more than most, Take returns an error that wraps [scope.ErrFull], with the number to set.
 //
-// Call Heap in the load before NewRing. Heap panics at another time, if h isn't on bytes of the
+// Call Heap in the load before NewRing. Heap panics after NewRing, if h isn't on bytes of the
 // state, and at a second call for h. Snapshots hold all bytes of a heap that wasn't passed to Heap,
 // and of other arenas. After a Restore, free bytes of h may have any contents. So a game that
 // compares hashes must write each byte of a new block before the next Take. arena.HeapOf does so.

@@ -14,7 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Ring holds the last n snapshots of one or several states. Each snapshot has a number, usually the
+// Ring holds up to n snapshots of one or several states. Each snapshot has a number, usually the
 // number of a tick. A new snapshot replaces the snapshot with the same number. If there is none and
 // the ring is full, the new snapshot replaces the one with the lowest number.
 type Ring struct {
@@ -169,8 +169,9 @@ func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check
 //   - In a checked build, memory allocated before Begin was written.
 //
 // Take copies the states without the free bytes of heaps passed to State.Heap. For a tracked region
-// (budget.RegionPlan.Track) it makes a system call, and outside of these heaps it copies only the
-// changed pages. Take makes no Go allocation.
+// (budget.RegionPlan.Track) it asks the system for the written pages, or compares the pages;
+// outside of these heaps it copies only pages that may have changed. If it succeeds, Take makes no
+// Go allocation.
 func (r *Ring) Take(number uint64) error {
 	if err := r.check(); err != nil {
 		return err
@@ -211,9 +212,8 @@ func (r *Ring) Take(number uint64) error {
 //   - A value of a cache (scope/cache) is pinned or being loaded.
 //
 // Functions passed to [State.Rebuild] run last. If one fails, Restore returns the function's error,
-// and the states stay restored. Restore copies the states. Of a tracked region it copies only
-// changed pages, and makes a system call. Apart from Rebuild's functions, Restore makes no Go
-// allocation.
+// and the states stay restored. Restore copies the states. It treats a tracked region as
+// [Ring.Take] does. If it succeeds, Restore makes no Go allocation, apart from Rebuild's functions.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
 	if err != nil {

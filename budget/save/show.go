@@ -8,13 +8,13 @@ import (
 	"text/tabwriter"
 )
 
-// Show writes the contents of a file of [Ring.Write] as text: sizes, pools, containers and types.
-// For a file of a checked build it also writes all allocations, with their source lines. The file
-// may be of any program. Show checks the file as [Ring.Read] does, as far as that is possible
-// without a ring. Show fails if the file is damaged (the error names the byte), if the snapshot has
-// more than 1 GiB, or if w fails. On the Go heap, Show takes up to three times the file's size and
-// the sizes of all heaps of [State.Heap]. It takes more for the file's description of types, which
-// has at most 16 MiB.
+// Show writes the contents of a file of [Ring.Write] as text: sizes, pools, containers, heaps of
+// [State.Heap] and structs. For a file of a checked build it also writes all other allocations,
+// with their source lines. The file may be of any program. Show checks the file as [Ring.Read]
+// does, as far as that is possible without a ring. Show fails if the file is damaged, if the
+// snapshot has more than 1 GiB, or if w fails. On the Go heap, Show takes up to three times the
+// file's size and the sizes of all heaps of [State.Heap]. It takes more for the file's description
+// of types, which has at most 16 MiB.
 func Show(w io.Writer, rd io.Reader) error {
 	f, err := readFile(rd)
 	if err != nil {

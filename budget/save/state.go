@@ -56,7 +56,7 @@ func (p *pool) states(bytes []byte) []byte {
 }
 
 // Begin begins the state of a load: later allocations in s belong to the state. Begin returns the
-// state and the state's root, a zeroed T. The root leads to the other values by arena.Ptr and
+// state and the state's root, a zeroed T. The root may lead to the other values by arena.Ptr and
 // arena.Slice, whose offsets count from r.Base. For values to which only Go code refers, call
 // [Values]. Begin panics if s isn't the scope of the load's function, if the load has a state
 // already, or if a state region can't hold a T. In the last case the error names every bad field.
@@ -79,8 +79,9 @@ func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, 
 }
 
 // Rebuild registers fn, which renews Go values derived from the state, such as pointers into pools
-// and slices whose length is in the state. Rebuild calls fn at once, and each Restore calls fn
-// again. Rebuild and Restore return fn's error.
+// and slices whose length is in the state. Rebuild calls fn at once, and each Restore that changes
+// the state calls fn again. The functions run in the order of registration, up to the first error.
+// Rebuild and Restore return this error.
 func (st *State) Rebuild(fn func() error) error {
 	st.rebuild = append(st.rebuild, fn)
 	return fn()

@@ -15,8 +15,8 @@ import (
 // ring holds the snapshot. [At] and [SliceAt] return the snapshot's copy of a value of the state.
 // [Get], [GetSlice] and [GetString] return values that links of the snapshot lead to. [All],
 // [AllHandles] and [GetHandle] return chunks of the snapshot's pools. The function may only read
-// these values; a checked build panics if the function wrote to one. The View is valid until the
-// function returns. After that, the calls above panic.
+// these values; a checked build panics if a function wrote to the snapshot and returned nil. The
+// View is valid until the function returns. Outside of functions of Verify, the calls above panic.
 type View struct{ of *viewed }
 
 // viewed is the snapshot of a View. Its part is nil while no function of Verify runs.
@@ -26,12 +26,12 @@ type viewed struct {
 }
 
 // Verify registers fn, which checks each snapshot from outside. [Ring.Apply] and [Ring.Read] call
-// fn after all other checks, and before the ring holds the snapshot. A number in such a snapshot
-// may have any value, so fn checks the numbers by which the game indexes, compares or counts. If fn
-// returns an error, Apply or Read returns the error with the names of the region and the snapshot,
-// and nothing has changed. Functions run in the order of registration, up to the first error. The
-// functions don't run for snapshots of [Ring.Take]. Verification makes no Go allocation apart from
-// those of fn.
+// fn after the checks of control words, bools and links, and before the ring holds the snapshot. A
+// number in such a snapshot may have any value, so fn checks the numbers by which the game indexes,
+// compares or counts. If fn returns an error, Apply or Read returns the error with the names of the
+// region and the snapshot, and nothing has changed. Functions run in the order of registration, up
+// to the first error. The functions don't run for snapshots of [Ring.Take]. Verification makes no
+// Go allocation apart from those of fn.
 func (st *State) Verify(fn func(View) error) { st.verify = append(st.verify, fn) }
 
 // admit returns an error if a flat image, a snapshot from outside, can't be a state of this

@@ -1,5 +1,5 @@
 // Package s2 compresses the deltas of package budget/save with S2, a fast relative of Snappy. A
-// delta of small changes contains many zeros, and becomes much smaller.
+// delta of small changes contains many zeros, and often becomes much smaller.
 //
 //	packed = s2.Compress(packed[:0], delta) // to send
 //	delta, err = s2.Decompress(delta[:0], packed, 2*ring.Size()+64)
@@ -29,11 +29,11 @@ func Compress(dst, delta []byte) []byte {
 	return dst[:start+len(s2.Encode(dst[start:start], delta))]
 }
 
-// Decompress appends the decompressed delta to dst. If packed is damaged, or has more than most
-// bytes when decompressed, Decompress returns dst unchanged and an error. So a few hostile bytes
-// can't take much memory. A delta has fewer than 2*ring.Size()+64 bytes. [save.Ring.Apply] finds
-// damage that Decompress doesn't find. Decompress produces a few bytes a ns, and makes no Go
-// allocation if dst has enough capacity.
+// Decompress appends the decompressed delta to dst. If Decompress finds packed damaged, or if the
+// delta has more than most bytes, Decompress returns dst unchanged and an error. So a few hostile
+// bytes can't take more memory than most. A delta has fewer than 2*ring.Size()+64 bytes.
+// [save.Ring.Apply] finds damage that Decompress doesn't find. Decompress produces a few bytes a
+// ns, and makes no Go allocation if dst has enough capacity.
 //
 // [save.Ring.Apply]: https://pkg.go.dev/github.com/upfront-mem/upfront/budget/save#Ring.Apply
 func Decompress(dst, packed []byte, most int) ([]byte, error) {
