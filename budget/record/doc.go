@@ -15,16 +15,17 @@
 // budget. They apply a budget's rules to tables of arenas that have no memory, and don't call
 // OnWarn.
 //
-// A recording contains sizes, and the names of budgets, regions, scopes and marks. A checked
-// build's recording also contains the lines that allocate. A recording contains no memory, types or
-// Go values.
+// A recording contains the plan, sizes, and the names of scopes and marks. A checked build's
+// recording also contains the lines that allocate. A recording contains no memory, types or Go
+// values.
 //
 // A release build records each opening and closing of a scope, and the bytes in use between these
-// events. It records an allocation, also one by C, when the next scope of the arena opens or
-// closes, or when the arena's load ends. So set a mark when few scopes are open, such as between
-// two loads or frames. A checked build records each allocation at once, so only a checked build's
-// recording names the line that didn't fit. A replay of any recording has the program's peak in
-// each arena, to the byte. Peaks include memory in use before Start.
+// events. It records an allocation when the next scope of the arena opens or closes, when the
+// arena's load ends, or when the arena's figures are read. So set a mark when few scopes are open,
+// such as between two loads or frames. A checked build records each allocation by Go at once, so
+// only a checked build's recording names the line that didn't fit. Any build records allocations by
+// C with the arena's next event. Within the limits below, a replay in the program's own plan has
+// the program's peak in each arena, to the byte. Peaks include memory in use before Start.
 //
 // # Limits
 //
@@ -48,16 +49,16 @@
 // takes the slow path, and a lock shared by all arenas. Inlined allocations are unchanged, except
 // in a checked build, which walks the stack for each allocation (see [arena_c.Site]). The first
 // event with a name makes Go allocations. The recording keeps at most 65,536 names of at most 4
-// KiB. An event takes 2 to 3 bytes. The recording of frogpond's 68 maps, with 105 ticks each, takes
-// 1.2 MB. When the buffer of 60 KiB is full, the goroutine that filled it writes it. A replay takes
-// 0.1 to 0.2 µs for each event.
+// KiB. Most events take 2 to 3 bytes. The recording of frogpond's 68 maps, with 105 ticks each,
+// takes 1.2 MB. When the buffer of 60 KiB is full, the goroutine that filled it writes it. A replay
+// takes 0.1 to 0.2 µs for each event.
 //
 // # The file
 //
 // A file consists of the line "upfront recording 1", a line with the plan as JSON, the number of
 // arenas, their names, and events. An event is the number arena * 16 + kind. Depending on the kind,
-// a size, a text or both follow. Numbers are varints, as [binary.AppendUvarint] writes them. Texts
-// are numbered from 0 in order of appearance. A known text is written as its number, and a new text
-// as the next number, its length and its bytes. Only the first 65,536 texts get numbers. A file may
-// end between two events, if the program didn't reach Close.
+// a size, a text, both or neither follow. Numbers are varints, as [binary.AppendUvarint] writes
+// them. Texts are numbered from 0 in order of appearance. A known text is written as its number,
+// and a new text as the next number, its length and its bytes. Only the first 65,536 texts get
+// numbers. A file may end between two events, if the program didn't reach Close.
 package record

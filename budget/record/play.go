@@ -22,15 +22,15 @@ type Played struct {
 	Whole  bool   `json:"whole"`          // the recording ends with a Close
 }
 
-// Error is the error of a replay: an allocation didn't fit, or the allocation's arena isn't in the
-// plan.
+// Error is the error of a replay: an allocation or a scope didn't fit, or an arena that the program
+// used isn't in the plan.
 type Error struct {
 	Played
 	Scopes []string // the open scopes of the arena, the outermost first
 	// in recordings of checked builds, the calls that led to the allocation: function and
 	// file:line, the innermost first
 	Made []string
-	Err  error // the error that the program would get, with the key to raise
+	Err  error // a full error with the key to raise, or an error for a missing region
 }
 
 // Error returns the error in one line, and further lines with the calls of Made.
@@ -122,17 +122,17 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 
 // Replay performs a recording on the tables of a budget with the plan, and returns the report at
 // the end of the recording. Each MostOpen of the report has the program's value. If the plan has
-// the program's sizes, each Peak also has the program's value, to the byte. Replay returns one of
-// these errors:
+// the program's sizes, each Peak also has the program's value, within the limits of the package
+// doc. Replay returns one of these errors:
 //
-//   - an [*Error], if an allocation didn't fit or an arena that the program used isn't in the plan
+//   - an [*Error], if an allocation or a scope didn't fit, or an arena that the program used isn't
+//     in the plan
 //   - an error that wraps ErrMalformed, if the recording is damaged or r fails
 //   - the plan's error, if the plan is invalid
 //
-// The plan must contain regions with the names of the program's, and at least the slots, buffers,
-// workers and scratch arenas that the program used. Replay allocates only tables, so the plan may
-// be one for a larger machine. A hostile file can take time but little memory. In addition to the
-// plan's memory, a replay takes at most the file's size, and never more than 260 MiB.
+// The plan must contain at least the regions, slots, buffers, workers and scratch arenas that the
+// program used. Replay allocates the plan's tables but no arena, so the plan may be one for a
+// larger machine. Replay keeps at most 65,536 texts of the file, of at most 4 KiB each.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
 	arenas, err := budget.Dry(plan)
 	if err != nil {

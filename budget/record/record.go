@@ -70,8 +70,8 @@ func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	return r, nil
 }
 
-// Mark names the part of the program that follows, such as a map, a match or a request. An error of
-// [Replay] names the last mark. A text longer than 4096 bytes is cut.
+// Mark names the part of the program that follows, such as a map, a match or a request. An [Error]
+// of [Replay] names the last mark. A text longer than 4096 bytes is cut.
 func (r *Recording) Mark(text string) {
 	if r == nil {
 		return
@@ -87,7 +87,7 @@ func (r *Recording) Mark(text string) {
 }
 
 // Close ends the recording and writes its remaining bytes. Call it after the budget's Close. Close
-// returns the first error of the writer. After this error nothing was written. A second Close
+// returns the first error of the writer. After this error nothing more was written. A second Close
 // returns the same error.
 func (r *Recording) Close() error {
 	if r == nil {
