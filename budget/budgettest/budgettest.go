@@ -1,5 +1,5 @@
 // Package budgettest tests programs that use a budget. [Open] fails a test that leaks, and
-// [FailEach] makes each allocation of a program fail once:
+// [FailEach] makes allocations of a program fail, one after another:
 //
 //	func TestLevel(t *testing.T) {
 //		budgettest.FailEach(t, plan, func(b *budget.Budget) error {

@@ -16,11 +16,11 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// FailEach runs fn in a budget of the plan again and again, each time with one size or limit too
-// small. For each size and limit, FailEach starts with 1, so that fn's first request fails. It ends
-// with the value that fn needs. A request is an allocation or a registration of fn in a region, the
-// frame or a scratch arena. Each request is the first failure of some run. The later requests of
-// this run also fail, except requests that fit into the padding of the first.
+// FailEach runs fn in a budget of the plan, and then again and again with one size or limit too
+// small. FailEach starts with 1 for each size and limit, and ends with the value that fn needs. A
+// request is an allocation or a registration of fn in a region, the frame or a scratch arena. A
+// request that needs a larger size or limit than all requests before it is the first failure of
+// some run. Requests after it may also fail in this run.
 //
 // In a checked build (-tags checked) FailEach then runs fn with the plan as it is. In the first of
 // these runs FailEach refuses only the first request, in the next run only the second, and so on
@@ -40,8 +40,9 @@ import (
 //     a pool or block of an arena is an exception, because the refusal is only a nil. There fn may
 //     continue without the chunk or block, or return any error that is ErrFull.
 //
-// The plan must be large enough for fn. FailEach prefaults no pages unless the plan says so. Cost:
-// for each request of fn, at least an Open and a run of fn.
+// The plan must be large enough for fn; a test fails if fn returns an error in the plan as it is.
+// FailEach prefaults no pages unless the plan says so. Cost: an Open and a run of fn for each
+// failure.
 func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	t.Helper()
 	if arena_c.Checked {
