@@ -13,7 +13,7 @@ import (
 // finalizers from the newest to the oldest. Temporaries ([scope.Scope.Temp]) are at the far end. A
 // list shows the kind, scope, label, source line and bytes of the objects. The bytes of its lines
 // add up to the used bytes. At the end are the chunks of pools, and the blocks of heaps, buddies
-// and rings. Numbers show the order in which Get will return free chunks.
+// and rings. Numbers show the order in which Get will return the first nine free chunks.
 //
 // If there are many objects, adjacent objects are drawn as runs. If in is invalid, Inside returns
 // the error of in.Check and writes nothing. Inside makes Go allocations for each object.

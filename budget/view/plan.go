@@ -10,11 +10,11 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// Plan draws the plan as a memory map, to scale: the tables, regions from bottom to top, then the
-// frame's buffers and the scratch arenas. Guards, and bytes that only round an arena up to 64 KiB,
-// are pale. Below the map each part has a line with its sizes. The total is Cost.Addresses of the
-// plan, its address space. For an invalid plan, Plan returns the error of [budget.Plan.Cost] and
-// writes nothing.
+// Plan draws the plan as a memory map, to scale except for tiny parts: the tables, regions from
+// bottom to top, then the frame's buffers and the scratch arenas. Guards, and bytes that only round
+// an arena up to 64 KiB, are pale. Below the map each part has a line with its sizes. The total is
+// Cost.Addresses of the plan, its address space. For an invalid plan, Plan returns the error of
+// [budget.Plan.Cost] and writes nothing.
 func Plan(w io.Writer, p budget.Plan) error {
 	cost, err := p.Cost()
 	if err != nil {

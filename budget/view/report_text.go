@@ -15,7 +15,7 @@ const textWidth = 80
 
 // ReportText writes the contents of [Report] as lines of at most 80 columns. In a bar, each #
 // stands for bytes used now, and each + for further bytes up to the peak. Below the bar of slots,
-// buffers or scratch arenas is a row with a sign for each arena.
+// buffers or scratch arenas is a row with a sign for each arena, or for the fullest of several.
 func ReportText(w io.Writer, r budget.Report) error {
 	lines := reportLines(r)
 	t := table{columns: cellWidths(lines), first: firstCell(lines), name: 8}

@@ -72,7 +72,7 @@ func (e event) next(data []byte) event {
 
 // ServeHTTP sends events until the viewer is gone or the feed closed. If FeedOptions.Viewers
 // streams are open or the feed is closed, ServeHTTP answers with status 503 and Retry-After. A
-// viewer that reads nothing for 5 seconds is dropped. If w doesn't support write deadlines, the
+// viewer is dropped if it delays a write by 5 seconds. If w doesn't support write deadlines, the
 // status is 500.
 func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
@@ -123,7 +123,7 @@ func (f *Feed) stream(gone context.Context, v viewer) {
 	}
 }
 
-// Close ends all streams and waits until they have ended. A viewer that reads nothing delays Close
+// Close ends all streams and waits until they have ended. A viewer that doesn't read delays Close
 // by at most 5 seconds.
 func (f *Feed) Close() {
 	f.once.Do(func() {

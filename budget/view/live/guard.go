@@ -20,8 +20,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // Guard protects a handler that shows data of a program and changes nothing. The handler that Guard
 // returns passes GET and HEAD requests with URLs of up to 1024 bytes on to h. It refuses all other
-// requests. Every answer forbids the browser to load from other servers, and the client has 10
-// seconds to read it.
+// requests. Unless h changes the header or the deadline, an answer forbids the browser to load from
+// other servers, and the client has 10 seconds to read it.
 //
 // An attacker's host name can lead a browser to this machine (DNS rebinding). So the host of a
 // request must be an address, localhost, or one of hosts. Requests for other hosts get status 403.

@@ -52,11 +52,11 @@ const (
 // goroutine of its own until Close. Listen fails if it can't listen on the address. Unless o.Public
 // is set, Listen also fails if other machines can reach the address.
 //
-// A request must arrive within 5 seconds after the connection began or after the last answer. The
-// request's header may have 8 KiB. Each connection takes one or two goroutines, and 64 KiB or more
-// of the system's memory while its answer is unread. All connections together write at most 64 MiB
-// a second, and at most 5000 times a second. So clients that send requests without pause have to
-// wait.
+// A request must arrive within 5 seconds after the connection began. A later request must begin
+// within 5 seconds after the last answer, and arrive within 5 seconds more. The request's header
+// may have 8 KiB. Each connection takes one or two goroutines, and 64 KiB or more of the system's
+// memory while its answer is unread. All connections together write at most 64 MiB a second, and at
+// most 5000 times a second. So clients that send requests without pause have to wait.
 func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
