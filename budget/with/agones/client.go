@@ -189,7 +189,7 @@ func (c *Client) SetCount(ctx context.Context, name string, n int64) (Counter, e
 }
 
 // AddCount adds n to a counter's count, and returns the counter. n may be negative, but not 0. If
-// AddCount fails, the caller can't know whether n was added. So prefer SetCount.
+// the call fails, the caller can't know whether n was added. So prefer SetCount.
 func (c *Client) AddCount(ctx context.Context, name string, n int64) (Counter, error) {
 	if n == 0 {
 		return Counter{}, fmt.Errorf("agones: AddCount(%q, 0): Agones refuses to add 0", name)

@@ -11,14 +11,14 @@
 //
 // A link makes these calls, in a goroutine of its own:
 //
-//   - Ready once at the start, Allocate when the first room is in use, and Ready again when all
-//     rooms are free. Agones doesn't remove an allocated server when the fleet shrinks.
-//   - The counter "rooms". The counter's capacity is the number of the region's slots, and its
-//     count is the number of slots in use. Only the link may write the counter, so an allocation
-//     must not increment the counter.
+//   - Ready when no room is in use, and Allocate when the first room is in use. Agones doesn't
+//     remove an allocated server when the fleet shrinks.
+//   - The counter "rooms". By default the counter's capacity is the number of the region's slots,
+//     and its count is the number of slots in use. Only the link may write the counter, so an
+//     allocation must not increment the counter.
 //   - The label "rooms", in Kubernetes agones.dev/sdk-rooms: "free", "full" or "draining".
-//   - Health twice in each period of the fleet's spec, while Options.Ticks changes. If the program
-//     hangs, the calls stop and Agones replaces the server.
+//   - Health about twice in each period of the fleet's spec, while Options.Ticks changes. If the
+//     program hangs, the calls stop and Agones replaces the server.
 //
 // The command upfront plan fleet writes a fleet with this counter.
 //
@@ -35,11 +35,11 @@
 // fleet without counters causes one line of a log.
 //
 // The link compares the game server's state, counter and label with the values of its last calls.
-// If they differ, such as after a restart of the sidecar, the link repeats the calls. The link
-// doesn't change an allocated server in which no room is in use, because players may be on their
-// way. An annotation of the game server holds the time of the last allocation. If the link saw that
-// time before its last Ready, there was no new allocation. Then the Ready was lost, and the link
-// repeats the Ready.
+// If they differ, such as after a restart of the sidecar, the link repeats the calls; after Drain
+// it repeats neither Ready nor Allocate. The link doesn't change an allocated server in which no
+// room is in use, because players may be on their way. An annotation of the game server holds the
+// time of the last allocation. If the link saw that time before its last Ready, there was no new
+// allocation. Then the Ready was lost, and the link repeats the Ready.
 //
 // # Limits
 //

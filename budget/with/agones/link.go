@@ -46,7 +46,7 @@ type Options struct {
 	// the region's slots. Set Capacity if some slots aren't for rooms, such as slots for the next
 	// maps.
 	Capacity int
-	// Log gets the first error of each kind of call, and each state of the game server that isn't
+	// Log gets the first error of each kind of call, and an error if the game server's state isn't
 	// as the link asked. The link calls Log from its own goroutine. By default errors are dropped.
 	Log func(error)
 }
@@ -134,12 +134,12 @@ func (c *Client) Link(b *budget.Budget, region string, o Options) (*Link, error)
 }
 
 // Drain declares that the server accepts no more players: its label becomes "draining", and the
-// link calls neither Ready nor Allocate again. Drain doesn't wait. Call it before the last matches
-// end.
+// link begins no call of Ready or Allocate again. Drain doesn't wait. Call it before the last
+// matches end.
 func (l *Link) Drain() { l.draining.Store(true) }
 
 // Shutdown ends the link, and asks Agones to remove the server. It repeats a failed call until ctx
-// ends, and then returns the last error. Call it after the last match.
+// ends, and then returns the last call's error. Call it after the last match.
 func (l *Link) Shutdown(ctx context.Context) error {
 	l.Close()
 	wait := retryFirst

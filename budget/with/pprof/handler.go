@@ -9,9 +9,9 @@ import (
 )
 
 // Handler serves the profile of the budget as last published ([budget.Budget.Published]), for go
-// tool pprof and browsers. It accepts GET and HEAD, on any goroutine, and doesn't wait for loads or
-// frames. It refuses ?seconds, because the profile shows a moment and not a rate. The handler has
-// no access control, so mount it only where you would mount net/http/pprof.
+// tool pprof and browsers. It accepts GET and HEAD, on any goroutine, and doesn't wait for the end
+// of a load or frame. It refuses ?seconds, because the profile shows a moment and not a rate. The
+// handler has no access control, so mount it only where you would mount net/http/pprof.
 func Handler(b *budget.Budget) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")

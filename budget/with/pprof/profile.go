@@ -64,9 +64,10 @@ func column(name string) int {
 const tables = "tables and padding"
 
 // Profile returns the profile of a report, with the sample types and stacks of the package doc. The
-// report may come from JSON. Profile fails if the report contradicts itself, or a sum exceeds 63
-// bits. Profile leaves the profile's TimeNanos 0. Set TimeNanos if you know the time. Cost: O(lines
-// of the report), and Go allocations. Any goroutine may call Profile with a report of its own.
+// report may come from JSON. Profile fails if parts of the report have more bytes than their whole,
+// or a sum exceeds 63 bits. Profile leaves the profile's TimeNanos 0. Set TimeNanos if you know the
+// time. Cost: O(lines of the report), and Go allocations. Any goroutine may call Profile with a
+// report of its own.
 func Profile(r budget.Report) (*profile.Profile, error) {
 	b := newBuilder(r)
 	rest := r.Size

@@ -11,8 +11,8 @@ import (
 // prometheus.WrapRegistererWith adds another label.
 //
 // A scrape reads the last published report ([budget.Budget.Published]), on any goroutine, even
-// after the budget's Close. A scrape doesn't wait for loads or frames. It costs O(arenas) and Go
-// allocations, on the goroutine of the scrape.
+// after the budget's Close. A scrape doesn't wait for the end of a load or frame. It costs O(arenas
+// and names) and Go allocations, on the goroutine of the scrape.
 func NewCollector(b *budget.Budget) prometheus.Collector {
 	c := collector{b: b, metrics: map[string]metric{}}
 	for _, f := range families {

@@ -56,7 +56,7 @@ func limitsOf(plan budget.Plan, p budget.Part) budget.Limits {
 }
 
 // bounded returns the names with the highest peaks, up to limits.labels, and one for the others:
-// each slot may have names of its own. A peak only grows, so a name rarely leaves the list.
+// each slot may have names of its own. Peaks rarely shrink, so a name rarely leaves the list.
 func bounded(names []budget.PartUsage, most int) (list []budget.PartUsage) {
 	byName, rest := map[string]budget.PartUsage{}, budget.PartUsage{Usage: scope.Usage{Name: others}}
 	for _, u := range names {
