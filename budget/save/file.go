@@ -350,9 +350,10 @@ func readFile(rd io.Reader) (*file, error) {
 // DiffFiles returns the first difference between two files, like [Ring.Diff]. names is nil, or a
 // file that a checked build wrote after the same load. DiffFiles takes from names the names of
 // values that a release build can't name. DiffFiles fails if a file is damaged, if the programs
-// differ, or if a snapshot has more than 1 GiB. For larger snapshots use [Ring.Diff]. On the Go
-// heap, DiffFiles takes up to three times the files' sizes and the sizes of all heaps of
-// [State.Heap]. It takes more for the files' descriptions of types, which have at most 16 MiB each.
+// differ, if a release build wrote names, or if a snapshot has more than 1 GiB. For larger
+// snapshots use [Ring.Diff]. On the Go heap, DiffFiles takes up to three times the files' sizes and
+// the sizes of all heaps of [State.Heap]. It takes more for the files' descriptions of types, which
+// have at most 16 MiB each.
 func DiffFiles(a, b, names io.Reader) (d Difference, differ bool, err error) {
 	var files [3]*file
 	for i, rd := range []io.Reader{a, b, names} {

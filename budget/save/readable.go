@@ -45,10 +45,10 @@ func (st *State) isReadable(from, to uint64) bool {
 
 // Values names values in the state to which only Go code refers: neither the root nor pools nor
 // containers lead to them by arena.Ptr and arena.Slice. [Ring.Apply] and [Ring.Read] then check the
-// bools and links in these values; numbers need no check. In a checked build [NewRing] panics if
-// the state has values with bools or links, and no root, pool, container, link or call of Values
-// has their type. The panic names the source line that allocated the values. Values panics for
-// values outside the state, and after NewRing. It makes Go allocations.
+// bools and links in these values; numbers need no check. In a checked build [NewRing] panics if a
+// scope made values with bools or links in the state, and no root, pool, container, link or call of
+// Values has their type. The panic names the source line that allocated the values. Values panics
+// for values outside the state, and after NewRing. It makes Go allocations.
 func Values[T any](st *State, list []T) {
 	t := reflect.TypeFor[T]()
 	st.declares("Values", t)

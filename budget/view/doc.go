@@ -7,8 +7,8 @@
 //	view.Timeline(file, timeline.Read()) // each part over time
 //	view.Inside(file, inside)            // the contents of an arena, from region.Inside
 //
-// ReportText, TimelineText and InsideText write the same contents as text of 80 columns, and
-// [budget.Plan.String] returns a plan as text. ReportHTML writes tables for a page, such as the
+// ReportText, TimelineText and InsideText write the main contents as text of at most 80 columns,
+// and [budget.Plan.String] returns a plan as text. ReportHTML writes tables for a page, such as the
 // page of package live. [budget.Report.String] is for a log. In its text, slots share a line only
 // if their metrics are equal, while ReportText has one line for all slots of a region.
 //

@@ -13,11 +13,12 @@ import (
 // sparks are eighths of a line's height.
 var sparks = []rune(" ▁▂▃▄▅▆▇█")
 
-// TimelineText writes the contents of [Timeline] as lines of 80 columns. The line of a part has a
-// curve in eighths of the planned size, the peak and the planned size. The next line has an x where
-// the part was full, and a w where the part only warned. The expectation of a part
-// ([budget.Expected]) is a further curve, with the largest expected size and the tolerance. Below
-// this curve, a ^ is where the use was above the tolerance.
+// TimelineText writes the contents of [Timeline], without loads, rewinds and notes, as lines of at
+// most 80 columns. The line of a part has a curve in eighths of the planned size (or of the peak,
+// if that is larger), the peak and the planned size. The next line has an x where the part was
+// full, and a w where the part only warned. The expectation of a part ([budget.Expected]) is a
+// further curve, with the largest expected size and the tolerance. Below this curve, a ^ is where
+// the use was above the tolerance.
 func TimelineText(w io.Writer, data budget.TimelineData) error {
 	names, sizes := 0, 10
 	for _, b := range timelineOf(data, 1).bands {

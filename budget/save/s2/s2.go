@@ -31,7 +31,7 @@ func Compress(dst, delta []byte) []byte {
 
 // Decompress appends the decompressed delta to dst. If Decompress finds packed damaged, or if the
 // delta has more than most bytes, Decompress returns dst unchanged and an error. So a few hostile
-// bytes can't take more memory than most. A delta has fewer than 2*ring.Size()+64 bytes.
+// bytes can't take much more memory than most. A delta has fewer than 2*ring.Size()+64 bytes.
 // [save.Ring.Apply] finds damage that Decompress doesn't find. Decompress produces a few bytes a
 // ns, and makes no Go allocation if dst has enough capacity.
 //

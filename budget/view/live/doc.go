@@ -20,14 +20,14 @@
 //
 // The files are report.json (the whole [budget.Report]) and map.svg. With Options.Timeline there
 // are also timeline.json, timeline.csv and timeline.svg. The page shows the pictures, and renews
-// them every two seconds.
+// them at most every two seconds.
 //
 // # Costs
 //
 // Without viewers a page costs no time. With viewers, it copies the report up to four times a
 // second, under the locks that a Load takes when the Load publishes. It makes the HTML once for all
 // viewers. For 84 arenas the HTML has 14 KiB. Each time, the HTML takes 0.6 MiB of Go allocations,
-// so 2.4 MiB a second. The picture, every two seconds, has 48 KiB and takes 0.9 MiB of Go
+// so 2.4 MiB a second. The picture, at most every two seconds, has 48 KiB and takes 0.9 MiB of Go
 // allocations. Add these amounts to your go_heap.
 //
 // # Limits

@@ -25,8 +25,9 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 //
 // An attacker's host name can lead a browser to this machine (DNS rebinding). So the host of a
 // request must be an address, localhost, or one of hosts. Requests for other hosts get status 403.
-// Requests by pages of other sites also get status 403, except when the user follows a link on such
-// a page.
+// Requests that a browser marks as those of other origins (Origin, Sec-Fetch-Site) also get status
+// 403, except for navigation, such as a followed link. Over HTTP to another machine, browsers mark
+// only some requests.
 func Guard(h http.Handler, hosts ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())

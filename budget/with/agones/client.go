@@ -27,10 +27,10 @@ const (
 	answerMost  = 1 << 20 // bytes of an answer, or of a line of a watch
 )
 
-// Client makes calls to a sidecar of Agones. A call fails if ctx ends, if there is no answer within
-// two seconds, or if the answer isn't as the protocol says. Each call has a connection of its own.
-// So when a sidecar restarts, calls fail only until the sidecar listens again. A call allocates
-// about 12 KiB on the Go heap.
+// Client makes calls to a sidecar of Agones. A call fails if it can't reach the sidecar, if ctx
+// ends, if there is no answer within two seconds, or if the answer isn't as the protocol says. Each
+// call has a connection of its own. So when a sidecar restarts, calls fail only until the sidecar
+// listens again. A call allocates about 12 KiB on the Go heap.
 type Client struct {
 	base string
 	http http.Client

@@ -17,7 +17,7 @@ type GameServer struct {
 	State                string // Ready, Allocated, Reserved and so on
 	Address              string
 	Ports                []Port
-	Counters             map[string]Counter // empty if Agones' feature CountsAndLists is off
+	Counters             map[string]Counter // empty without counters, or without Agones' CountsAndLists
 }
 
 // HealthSpec is the section of a fleet's spec about calls of Health. A period without a call is a
