@@ -22,8 +22,8 @@ type Played struct {
 	Whole  bool   `json:"whole"`          // the recording ends with a Close
 }
 
-// Error is the error of a replay: an allocation or a scope didn't fit, or an arena that the program
-// used isn't in the plan.
+// Error is the error of a replay: a size or limit was too small, or an arena that the program used
+// isn't in the plan.
 type Error struct {
 	Played
 	Scopes []string // the open scopes of the arena, the outermost first
@@ -125,8 +125,8 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 // the program's sizes, each Peak also has the program's value, within the limits of the package
 // doc. Replay returns one of these errors:
 //
-//   - an [*Error], if an allocation or a scope didn't fit, or an arena that the program used isn't
-//     in the plan
+//   - an [*Error], if a size or limit was too small, or an arena that the program used isn't in the
+//     plan
 //   - an error that wraps ErrMalformed, if the recording is damaged or r fails
 //   - the plan's error, if the plan is invalid
 //

@@ -12,8 +12,9 @@ import (
 // used bytes in rows of equal length, with padding, the allocation point, and the chain of
 // finalizers from the newest to the oldest. Temporaries ([scope.Scope.Temp]) are at the far end. A
 // list shows the kind, scope, label, source line and bytes of the objects. The bytes of its lines
-// add up to the used bytes. At the end are the chunks of pools, and the blocks of heaps, buddies
-// and rings. Numbers show the order in which Get will return the first nine free chunks.
+// add up to the used bytes. At the end are the chunks of up to six pools, and the blocks of up to
+// six heaps, buddies and rings. If each chunk has its own square, numbers show the order in which
+// Get will return the first nine free chunks.
 //
 // If there are many objects, adjacent objects are drawn as runs. If in is invalid, Inside returns
 // the error of in.Check and writes nothing. Inside makes Go allocations for each object.

@@ -17,7 +17,7 @@ type GameServer struct {
 	State                string // Ready, Allocated, Reserved and so on
 	Address              string
 	Ports                []Port
-	Counters             map[string]Counter // empty without counters, or without Agones' CountsAndLists
+	Counters             map[string]Counter // empty without the feature CountsAndLists, for example
 }
 
 // HealthSpec is the section of a fleet's spec about calls of Health. A period without a call is a
