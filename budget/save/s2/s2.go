@@ -19,8 +19,8 @@ import (
 
 // Compress appends the compressed delta to dst, which must not overlap delta, and returns the
 // result. Compress panics for a delta of about 4 GiB or more (on 32-bit systems about 2 GiB).
-// Compress compresses a few bytes a ns. It makes no Go allocation if dst has capacity for 7/6 of
-// the delta's size and 32 bytes more.
+// Compress makes no Go allocation if dst has capacity for 7/6 of the delta's size and 32 bytes
+// more.
 func Compress(dst, delta []byte) []byte {
 	start := len(dst)
 	if most := s2.MaxEncodedLen(len(delta)); most > 0 {
@@ -32,8 +32,8 @@ func Compress(dst, delta []byte) []byte {
 // Decompress appends the decompressed delta to dst. If Decompress finds packed damaged, or if the
 // delta has more than most bytes, Decompress returns dst unchanged and an error. So a few hostile
 // bytes can't take much more memory than most. A delta has fewer than 2*ring.Size()+64 bytes.
-// [save.Ring.Apply] finds damage that Decompress doesn't find. Decompress produces a few bytes a
-// ns, and makes no Go allocation if dst has enough capacity.
+// [save.Ring.Apply] finds damage that Decompress doesn't find. Decompress makes no Go allocation if
+// dst has enough capacity.
 //
 // [save.Ring.Apply]: https://pkg.go.dev/github.com/upfront-mem/upfront/budget/save#Ring.Apply
 func Decompress(dst, packed []byte, most int) ([]byte, error) {

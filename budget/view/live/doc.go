@@ -33,7 +33,8 @@
 // # Limits
 //
 // Clients that send requests without pause take processor time from the program. All clients share
-// an answer, and [Listen] limits the bandwidth. In your own server, that server's limits apply.
+// an answer's text, and [Listen] limits the bandwidth. In your own server, that server's limits
+// apply.
 //
 // A page has no password and no encryption. [Listen] accepts only addresses of this machine, unless
 // ServerOptions.Public is set. If you mount a page in another server, you decide on access. The
