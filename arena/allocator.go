@@ -12,8 +12,8 @@ import (
 // The align must be a power of two up to 1 MiB; for any other align Alloc panics, and C's functions
 // return NULL.
 //
-// An arena has methods only for operations that it supports, so no Free does nothing. A BlockPool
-// isn't an Allocator, because its chunks have one size.
+// An arena has methods only for operations that it supports. A BlockPool isn't an Allocator,
+// because its chunks have one size.
 type Allocator interface {
 	Alloc(size, align uint64) unsafe.Pointer
 }
@@ -27,8 +27,9 @@ type Freer interface {
 
 // Reallocator is a Freer that frees its blocks in any order, reports their sizes, and resizes them:
 // a Heap, a Buddy, or a Shared or a Proxy in front of one. SizeOf returns the requested size, or
-// the size of the whole block if the arena doesn't keep the requested one, as a Buddy. Free, SizeOf
-// and Realloc return an error for an address that isn't a live block's.
+// the size of the whole block if the arena doesn't keep the requested one, as a Buddy. For an
+// address that isn't a live block's they return an error, except that Free(nil) does nothing and
+// Realloc(nil, size) allocates.
 type Reallocator interface {
 	Freer
 	SizeOf(p unsafe.Pointer) (uint64, error)

@@ -56,7 +56,7 @@ type Ptr[T any] struct {
 	stored uint64
 }
 
-// PtrTo returns a Ptr to p, or the nil Ptr if p is nil. It panics if p points outside the base.
+// PtrTo returns a Ptr to p, or the nil Ptr if p is nil. It panics if the T isn't all in the base.
 func PtrTo[T any](b Base, p *T) Ptr[T] {
 	if p == nil {
 		return Ptr[T]{}
@@ -86,9 +86,9 @@ type Slice[T any] struct {
 	stored, count uint64
 }
 
-// SliceOf returns a Slice of s, without s's cap. It panics if s points outside the base. An empty s
-// in the base keeps its address, because it may have a block to free. An empty s elsewhere becomes
-// the nil Slice.
+// SliceOf returns a Slice of s, without s's cap. It panics if an element is outside the base. An
+// empty s in the base keeps its address, because it may have a block to free. An empty s elsewhere
+// becomes the nil Slice.
 func SliceOf[T any](b Base, s []T) Slice[T] {
 	if len(s) == 0 {
 		return Slice[T]{stored: b.empty(unsafe.Pointer(unsafe.SliceData(s)))}

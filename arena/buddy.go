@@ -8,15 +8,16 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Buddy allocates blocks of 2^k bytes, aligned to their size, and frees them in any order. It is
-// for pages for other arenas, chunks of a world, or textures. It rounds a request up to the next
-// power of two and takes the lowest address that fits. Each block except the largest is one half of
-// a larger block, and the other half is its buddy. A freed block merges at once with its buddy, if
-// the buddy is free. Alloc and Free are O(log n) for n smallest blocks; LargestFree is O(1).
+// Buddy allocates blocks of 2^k bytes, aligned to their size up to 1 MiB, and frees them in any
+// order. It is for pages for other arenas, chunks of a world, or textures. It rounds a request up
+// to the next power of two and takes the lowest address that fits. Each block except the largest is
+// one half of a larger block, and the other half is its buddy. A freed block merges at once with
+// its buddy, if the buddy is free. Alloc and Free are O(log n) for n smallest blocks; LargestFree
+// is O(1).
 //
-// Blocks have no headers: the caller owns all bytes of a block, and neighbours touch. A Buddy needs
-// 208 bytes, and one byte for each smallest block. Every build detects double, foreign and interior
-// frees.
+// Blocks have no headers. A Buddy needs 208 bytes, and about one byte for each smallest block.
+// Every build detects foreign and interior frees, and a double free unless a new block begins
+// there.
 //
 // Don't use a Buddy for arbitrary sizes: requests of 16 to 4096 bytes take 1.41 times their size in
 // a Buddy, and 1.04 times in a Heap. For many small values of one size use a BlockPool. RobsonBound
@@ -35,7 +36,7 @@ var _ Reallocator = Buddy{}
 // The addresses of a Buddy's blocks are aligned, up to 1 MiB. So the offsets and the number of
 // blocks depend on the address of the memory, which checked and asan builds change. A state, or a
 // plan measured to the byte, needs the same offsets everywhere. Then take memory that begins at a
-// multiple of 1 MiB: in a scope, BytesUnzeroed(n, 1<<20).
+// multiple of 1 MiB: in a scope, BytesUnzeroed(n, 1<<20). Cost: O(smallest blocks).
 func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	if smallest < arena_c.BuddyLeast || smallest > arena_c.AlignMax || smallest&(smallest-1) != 0 {
 		return Buddy{}, fmt.Errorf("arena: a Buddy's smallest block is a power of two from %d to %d, not %d",
@@ -99,17 +100,18 @@ func (b Buddy) Err() error {
 	return damage("Buddy", unsafe.Pointer(x), x.Damaged, x.Where, "")
 }
 
-// Free frees a block; for nil it does nothing. If the block was already freed, or p isn't a block
-// of this buddy, Free returns an error and changes nothing. In a checked build an error with "write
-// past" reports a write past the block's end. The block is freed nevertheless.
+// Free frees a block; for nil it does nothing. If p isn't a live block of this buddy, Free returns
+// an error and changes nothing. In a checked build an error with "write past" reports a write past
+// the block's end. The block is freed nevertheless.
 func (b Buddy) Free(p unsafe.Pointer) error {
 	return refusedOr("Buddy.Free", b.its().Free(p), b.Err)
 }
 
 // Realloc changes the size of a block and keeps its contents. The block is then aligned to its new
 // size. The block shrinks in place. It grows in place if its buddies come after it and are free;
-// otherwise it moves. When the buddy is full, Realloc returns nil and no error, and p is unchanged.
-// For a nil p it is Alloc. Realloc returns an error for an address that isn't a live block's.
+// otherwise it moves, and exists twice meanwhile. When the buddy is full, Realloc returns nil and
+// no error, and p is unchanged. For a nil p it is Alloc. Realloc returns an error for any other
+// address that isn't a live block's.
 func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	was := b.seen()
 	q := b.header.Realloc(p, size)

@@ -43,13 +43,13 @@ func NewFrame(block []byte, buffers int) (Frame, error) {
 
 // Alloc returns size bytes of the current buffer aligned to align, not zeroed, or nil when the
 // buffer is full. The bytes live until the buffer is current again, after as many calls of Next as
-// the Frame has buffers. Cost: as Linear.Alloc.
+// the Frame has buffers.
 func (f Frame) Alloc(size, align uint64) unsafe.Pointer {
 	return f.Now().Alloc(size, align)
 }
 
-// Next ends the frame. The oldest buffer is emptied and becomes the current one. Checked builds
-// catch a read of a block that was in it. Cost: one call into C.
+// Next ends the frame. The oldest buffer is emptied and becomes the current one. Cost: one call
+// into C.
 func (f Frame) Next() { f.its().Next() }
 
 // Now returns the current frame.

@@ -11,19 +11,19 @@ import (
 // Heap allocates blocks of any size and frees them in any order. It is for C libraries, and for
 // values of different sizes that come and go. HeapOf and NewString make values, slices and texts on
 // a Heap. A heap fragments: LargestFree may be far below Stats.Free, and no bound limits the
-// difference. Alloc and Free take the same time however full the heap is. The call into C is a good
-// part of that time.
+// difference. Alloc and Free are O(1), but an Alloc for which no free block is large enough merges
+// all parked blocks. The call into C is a good part of the time.
 //
 // A block costs 16 bytes of header. Its size with the header is rounded up to a multiple of 16, and
 // is at least 32. A sealed header before each block detects misuse; arena_c/heap.h names the misuse
-// that stays undetected. If a stray write hits a free block, only that block goes out of service,
-// and Err reports the write. In checked builds the method that finds the damage returns an error,
-// or panics if it has no error to return.
+// that stays undetected. After a stray write of up to 64 bytes into free memory all other blocks
+// stay usable, and Err reports the write once a call has found it. In checked builds the method
+// that finds the damage returns an error or panics.
 //
 // One goroutine at a time uses a heap. Several goroutines, or a C library, use a heap through its
 // [Shared]. The race detector reports two calls at once. Checked builds refuse the second call: its
-// method returns an error, or panics if it has no error to return. A Heap holds no addresses, so it
-// may be part of a level's state (budget/save) if it is made before the state is complete.
+// method returns an error or panics. A Heap holds no addresses, so it may be part of a level's
+// state (budget/save) if it is made before the state is complete.
 type Heap struct{ header *arena_c.Heap }
 
 var _ Reallocator = Heap{}
@@ -32,12 +32,13 @@ var _ Reallocator = Heap{}
 // 64 and have at least 496 bytes. In a scope, allocate it with BytesUnzeroed(n, 64). Blocks that
 // are live when the scope closes are a leak, unless MayLive was called.
 //
-// The heap keeps up to `parked` freed blocks of 1 KiB or less unmerged, for requests of exactly
-// their size. The lists of parked blocks need 512 bytes more. With parked blocks an Alloc and a
-// Free in C take a third of the time among a thousand small blocks, and two thirds among 100,000.
-// In a mix of sizes up to 4 KiB parked blocks save little time. The heaps of arena/with park 256
-// blocks. Park more if the program frees more than 256 blocks before it allocates new ones. Before
-// the heap refuses a request, it merges all parked blocks, in the same call.
+// The heap keeps up to `parked` freed blocks of 1 KiB or less unmerged, for requests of the same
+// rounded size. The lists of parked blocks need 512 bytes more. With parked blocks an Alloc and a
+// Free in C take a third of the time among a thousand small blocks. In a mix of sizes up to 4 KiB
+// they save little, and among 100,000 blocks they may cost time. The heaps of Lua and SQLite in
+// arena/with park 256 blocks. Park more if the program frees more than 256 blocks before it
+// allocates new ones. Before the heap refuses a request, it merges all parked blocks, in the same
+// call.
 func NewHeap(block []byte, parked uint64) (Heap, error) {
 	room, err := roomIn(block, "Heap", arena_c.RoomHeap, arena_c.LineSize)
 	if err != nil {
@@ -113,9 +114,9 @@ func timesOf(n uint64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// Free frees a block; for nil it does nothing. If the block was already freed, or p isn't a block
-// of this heap, Free returns an error and changes nothing. An error with "write past" reports a
-// write past the block's end or into a free block next to it. The block is freed nevertheless.
+// Free frees a block; for nil it does nothing. If p isn't a live block of this heap, Free returns
+// an error and changes nothing. An error with "write past" reports a write past the block's end or
+// into a free block next to it. The block is freed nevertheless.
 func (h Heap) Free(p unsafe.Pointer) error {
 	return refusedOr("Heap.Free", h.its().Free(p), h.Err)
 }
@@ -133,8 +134,8 @@ func refusedOr(what string, code arena_c.Code, err func() error) error {
 // Realloc changes the size of a block and keeps its contents and its alignment. The block shrinks
 // in place. It grows in place if enough bytes after it are free. Otherwise it grows down into free
 // bytes before it, or moves. When the heap is full, Realloc returns nil and no error, and p is
-// unchanged. For a nil p it is Alloc aligned to 16. Realloc returns an error for an address that
-// isn't a live block's.
+// unchanged. For a nil p it is Alloc aligned to 16. Realloc returns an error for any other address
+// that isn't a live block's.
 func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	was := seen(h.its())
 	q := h.header.Realloc(p, size)
@@ -202,9 +203,9 @@ func (h Heap) Flush() {
 }
 
 // Trim returns the whole pages inside free blocks to the system, parked blocks included. The result
-// is the bytes of the returned pages that were present. The next use of a returned page causes a
-// page fault. The heap's counts and its bound stay the same. For several goroutines there is
-// [Shared.Trim].
+// is the bytes of the returned pages that were present, or of all returned pages on Windows. The
+// next use of a returned page causes a page fault. The heap's counts and its bound stay the same.
+// For several goroutines there is [Shared.Trim].
 //
 // Pages are returned only from a heap in a budget of Open. A heap on NewBlock, in a block of
 // OpenIn, in a race build or in a checked build keeps its pages, and Trim returns 0. If pages.lock

@@ -74,8 +74,8 @@ func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 // append can't write past it. Grow makes the slice longer, and DeleteSlice frees it. An empty slice
 // also has a block. Slice panics if n is negative.
 //
-// The slice lives until Grow, DeleteSlice or the end of h. A value in a block stores the slice as a
-// [Slice]:
+// The slice lives until Grow, DeleteSlice, or a Reset or the end of h. A value in a block stores
+// the slice as a [Slice]:
 //
 //	chunk.Tiles = arena.SliceOf(base, tiles.Slice(h, n))
 //
@@ -98,8 +98,8 @@ func (m HeapMaker[T]) Slice(h Reallocator, n int) []T {
 // Grow resizes the slice's block, which s's cap fills. So a list may begin as Slice(h, 64)[:0],
 // append up to its cap, and Grow from there. Grow to len(s) frees the unused capacity. Grow panics
 // if n is below len(s). It returns an error if s was freed, was ended by Grow, or begins or ends
-// elsewhere than its block. It can't detect a slice that Grow ended if the block still has the same
-// size, as a Buddy's may.
+// elsewhere than its block. It can't detect this if a live block of the same size is at the slice's
+// address.
 //
 // Finalizers don't run, because the values only move. Cost: a Realloc, and the zeroing.
 func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {
@@ -122,8 +122,7 @@ func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {
 
 // DeleteSlice finalizes the elements of s, the last one first, and frees its block, even if
 // finalizers fail. For a nil s it does nothing. DeleteSlice returns an error, and runs no
-// finalizer, if s was freed, was ended by Grow, or begins or ends elsewhere than its block. Cost: a
-// Free, and the finalizers.
+// finalizer, for a slice for which Grow returns an error. Cost: a Free, and the finalizers.
 func (m HeapMaker[T]) DeleteSlice(h Reallocator, s []T) (err error) {
 	m.declared()
 	if s == nil {

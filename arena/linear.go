@@ -33,7 +33,7 @@ func NewLinear(block []byte) (Linear, error) {
 }
 
 // Alloc returns size bytes aligned to align, not zeroed, or nil when the arena is full. Size 0
-// returns an address, not nil.
+// returns nil only if the alignment doesn't fit.
 func (l Linear) Alloc(size, align uint64) unsafe.Pointer {
 	size, mask := asked("Linear", size, align)
 	return l.its().PushNear(l.gen, size, mask)
@@ -44,8 +44,8 @@ func (l Linear) Mark() Mark { return Mark(l.its().MarkNear()) }
 
 // Rewind frees the blocks allocated since the mark, and forgets newer marks. It returns an error,
 // and changes nothing, for a mark past the newest mark, a mark of the other end, or one outside the
-// arena. For a forgotten mark it returns an error until a new mark is past the forgotten one. Cost:
-// O(1), one call into C.
+// arena. For a forgotten mark it returns an error until a new mark is at or past the forgotten one.
+// Cost: O(1), one call into C.
 func (l Linear) Rewind(m Mark) error {
 	return refusedMark("Linear", m, l.its().Rewind(l.gen, uint64(m)))
 }

@@ -14,7 +14,7 @@ import (
 // can't change its fields. The collector doesn't look into a block, so an object that only a block
 // points to would be lost.
 //
-// The walk of the type costs a hundred allocations and more. Check a type once, where it is
+// The walk of a struct may cost a hundred allocations and more. Check a type once, where it is
 // declared.
 func CheckPlain(t reflect.Type) error {
 	if lines := plain.Check(plain.Go(t)); lines != nil {

@@ -41,7 +41,7 @@ func NewBlockPool[T any](block []byte) (p BlockPool[T], err error) {
 	return BlockPool[T]{header, header.Gen, first, numbers}, nil
 }
 
-// Get returns a zeroed T, or nil when all chunks are live.
+// Get returns a zeroed T, or nil when no chunk is free.
 func (p BlockPool[T]) Get() *T { return arena_c.Get[T](p.header, p.gen, p.first, p.numbers) }
 
 // GetUnzeroed is Get for a caller that writes all of T. The bytes of the T are arbitrary; usually
@@ -50,8 +50,7 @@ func (p BlockPool[T]) GetUnzeroed() *T {
 	return arena_c.GetUnzeroed[T](p.header, p.gen, p.first, p.numbers)
 }
 
-// Put frees x. If x was already put, or isn't a chunk of this pool, Put returns an error and
-// changes nothing.
+// Put frees x. If x isn't a live chunk of this pool, Put returns an error and changes nothing.
 func (p BlockPool[T]) Put(x *T) error {
 	if arena_c.Put(p.header, p.gen, p.first, p.numbers, x) {
 		return nil

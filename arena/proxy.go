@@ -108,8 +108,8 @@ func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
 
 // Close ends the proxy: afterwards Alloc panics, and Free, Realloc and SizeOf return errors. Close
 // returns nil if all blocks were freed, or if the allocator doesn't free single blocks. Otherwise
-// the error lists the blocks, which stay live. Checked builds add the lines that allocated the
-// blocks. A second Close returns an error.
+// the error lists up to 8 of the blocks, which stay live. Checked builds add the lines that
+// allocated the blocks. A second Close returns an error.
 func (x *Proxy) Close() error {
 	if x.free == nil {
 		clear(x.book.given)
@@ -225,8 +225,8 @@ func (b *book) bug(what, wrong string) error {
 const leaksNamed = 8
 
 // Close ends the proxy: afterwards Get panics, and Put returns an error. Close returns nil if all
-// blocks were freed. Otherwise the error lists the blocks, which stay live. Checked builds add the
-// lines that allocated the blocks. A second Close returns an error.
+// blocks were freed. Otherwise the error lists up to 8 of the blocks, which stay live. Checked
+// builds add the lines that allocated the blocks. A second Close returns an error.
 func (t *tally) Close() error { return t.book.close() }
 
 func (b *book) close() error {

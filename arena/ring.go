@@ -28,12 +28,12 @@ func NewRing(block []byte) (Ring, error) {
 }
 
 // Alloc returns size bytes aligned to align, not zeroed, as the newest block, or nil when the ring
-// is full. The block lives until Free or Reset.
+// is full. The block lives until Free, Reset or an Overwrite that needs its bytes.
 //
 // Alloc succeeds exactly when the bytes fit in one piece, after the newest block or at the start
 // before the oldest. With an align of at least 8 it therefore always succeeds when free >=
 // 2*(size+align+7). In an empty ring it succeeds when free >= size+align+7. Cost: O(1), and one
-// call into C each time that the ring wraps.
+// call into C when the ring wraps or is full.
 func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 	size, mask := asked("Ring", size, align)
 	mask |= arena_c.RingMask
@@ -51,9 +51,9 @@ func (r Ring) Alloc(size, align uint64) unsafe.Pointer {
 // data that may be lost, like the last events before a crash. One goroutine must both write and
 // read.
 //
-// Overwrite returns nil, and frees no block, if size bytes don't fit even in the empty ring. It
-// also returns nil if a stray write has hit a block's header; Free then returns an error, and Reset
-// repairs the ring. Cost: O(blocks freed).
+// Overwrite returns nil, and frees no block, if size bytes don't fit even in the empty ring. It may
+// also return nil after a stray write to a block's header; Reset repairs the ring. Cost: O(blocks
+// freed).
 func (r Ring) Overwrite(size, align uint64) unsafe.Pointer {
 	size, mask := asked("Ring", size, align)
 	return r.its().Overwrite(r.gen, size, mask|arena_c.RingMask)

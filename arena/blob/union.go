@@ -16,7 +16,7 @@ type Union interface{ Variants() []any }
 type Tag uint32
 
 // Variant is one of the types that a Link[U] may lead to. Declare it once, at package level, with
-// VariantOf. The zero Variant panics.
+// VariantOf. PutAs panics for the zero Variant, and its Of returns nil.
 type Variant[U, V any] struct {
 	_      [0]func(*U, *V) // forbids conversion from another Variant
 	stored Tag             // plus 1

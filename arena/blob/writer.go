@@ -67,8 +67,8 @@ func PutAll[U, T any](w *Writer[T], nodes ...U) Array[U] {
 	return Array[U]{at, uint32(len(nodes))}
 }
 
-// Set rewrites a node, for links that weren't known at its Put. It panics if the node isn't in this
-// blob.
+// Set rewrites a node, for links that weren't known at its Put. It panics if the node isn't within
+// the bytes put so far.
 func Set[U, T any](w *Writer[T], to Link[U], node U) {
 	if to.offset == 0 || uint64(to.offset)+uint64(unsafe.Sizeof(node)) > w.at {
 		panic(bug("Set of a %v that wasn't put here", reflect.TypeFor[U]()))

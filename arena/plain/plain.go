@@ -98,8 +98,8 @@ func isSealed(t Type) bool {
 	return IsStandard(t.PkgPath())
 }
 
-// IsStandard reports whether the package with this path is in Go's standard library. A path without
-// a dot is no proof, because the path of a user's module may have none.
+// IsStandard reports whether the first element of the path is one of Go's standard library. A path
+// without a dot is no proof, because the path of a user's module may have none.
 func IsStandard(pkg string) bool {
 	first, _, _ := strings.Cut(pkg, "/")
 	switch first {
