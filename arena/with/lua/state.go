@@ -29,8 +29,9 @@ type Plan struct {
 
 // State is a Lua state in a scope. One goroutine at a time may use a State, and a Go function that
 // the State calls may not use it. The scope closes the State before it frees the memory, and first
-// waits for a script that runs in another goroutine. If a Go function of the State closes the
-// scope, the script ends there. The methods of the zero State return errors.
+// waits while Lua runs in another goroutine. If the scope closes while a Go function of the State
+// runs, the script ends when that function returns, and the scope's Close returns an error. The
+// zero State isn't usable.
 type State struct {
 	plan      Plan
 	word      atomic.Uint32
@@ -96,8 +97,8 @@ func open(s scope.Scope, plan Plan, allocate unsafe.Pointer) (*State, error) {
 	return l, nil
 }
 
-// Run runs a chunk of source text and drops its results. The texts of Lua's errors begin with the
-// name and the line. The source isn't needed after Run returns.
+// Run runs a chunk of source text and drops its results. The texts of most of Lua's errors begin
+// with the name and the line. The source isn't needed after Run returns.
 func (l *State) Run(name, source string) error {
 	return l.within(func() error { return l.do(C.UPFRONT_LUA_RUN, name, source) })
 }
@@ -149,8 +150,8 @@ func (l *State) Func(name string, fn Func) error {
 	})
 }
 
-// Stats returns the counts of the heap. Peak is about the Size that would have sufficed. All counts
-// are zero while a script runs and after the state has closed.
+// Stats returns the counts of the heap. Peak is about the Size that would have sufficed, if the
+// heap isn't fragmented. All counts are zero while a script runs and after the state has closed.
 func (l *State) Stats() (stats arena.HeapStats) {
 	_ = l.within(func() error {
 		stats = l.heap.Stats()

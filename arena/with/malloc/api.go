@@ -28,15 +28,16 @@ func ReadStats() Stats {
 		Runtime: c.Runtime, RuntimeUsed: c.RuntimeUsed, RuntimePeak: c.RuntimePeak, Trimmed: c.Trimmed, Static: c.Static, StaticUsed: c.StaticUsed}
 }
 
-// Trim returns the whole free pages of C's heap to the system. Its result is the bytes of these
-// pages. The next use of each page causes a page fault. Trim returns 0 before Open, in a checked
-// build, and if the plan locks pages. Cost: two system calls for each run of free pages, while
-// other calls of malloc wait. Any goroutine may call it.
+// Trim returns the whole free pages of C's heap to the system. Its result is the bytes of those
+// that were present. The next use of each page causes a page fault. Trim returns 0 before Open, in
+// a build that is checked or doesn't define malloc, and if the plan locks pages. Cost: two system
+// calls for each run of free pages, while other calls of malloc wait. Any goroutine may call it.
 func Trim() uint64 { return process.Trim() }
 
-// CleanUp runs fn and returns its error. While fn runs, all C code may use the plan's reserve.
-// Memory that fn leaves allocated is missing from the reserve until it is freed. If several
-// goroutines call CleanUp at once, the loan ends when the last fn returns. Cost: two calls into C.
+// CleanUp runs fn and returns its error. While fn runs, all C code may use the plan's reserve, if
+// the build defines malloc. Memory that fn leaves allocated is missing from the reserve until it is
+// freed. If several goroutines call CleanUp at once, the loan ends when the last fn returns. Cost:
+// two calls into C.
 func CleanUp(fn func() error) error {
 	lend(1)
 	defer lend(-1)

@@ -9,9 +9,9 @@
 //	})
 //
 // From Open on all C and C++ code of the process, libc included, allocates in a heap of 64 MiB. A
-// request that doesn't fit gets NULL with ENOMEM, as from any malloc. A line on standard error
-// names the request and c_heap; so does the report. Used memory can't exceed the heap, and [Trim]
-// returns the heap's free pages to the system at once.
+// request that doesn't fit gets NULL with ENOMEM, as from any malloc. At the first one a line on
+// standard error names the request and c_heap; so does the report. Used memory can't exceed the
+// heap, and [Trim] returns the heap's free pages to the system at once.
 //
 // The package defines malloc, calloc, realloc, reallocarray, free, aligned_alloc, posix_memalign,
 // memalign, valloc, pvalloc, malloc_usable_size, malloc_trim, mallopt, mallinfo, mallinfo2,

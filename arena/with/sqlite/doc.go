@@ -43,8 +43,8 @@
 // Before the scope closes, databases must be closed, with their rows, statements and transactions:
 // call s.Own(db) after Use. It is a misuse if the scope closes while a database is open. Rewind or
 // Close then returns an error; if a Load replaces the level, Plan.OnError gets the error. The heap
-// is then filled with zeros, which SQLite takes for closed objects, and SQLite and Use refuse all
-// calls until the process ends.
+// is then filled with zeros, which SQLite takes for closed objects. Until the process ends SQLite
+// can't allocate, and Use returns an error.
 //
 // After such a misuse the program isn't safe. A caller that continues to use open objects makes
 // SQLite read memory that may hold other data by then. If the bytes look like a database, SQLite
