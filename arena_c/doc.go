@@ -23,8 +23,8 @@
 //
 // # Contracts
 //
-// The core makes only checks that cost nothing. It returns codes instead of errors, and handles
-// sizes instead of types. It has no locks, so each arena has one owner at a time.
+// The core returns codes instead of errors, and handles sizes instead of types. Only callbacks.h
+// has a lock, so any other arena has one owner at a time.
 //
 // C headers lay out the control words, and Go structs of this package repeat the layout. The
 // binding of an operation is mostly one line. The fast paths are repeated in Go (fast.go,

@@ -19,7 +19,8 @@ type ProcessHeap interface {
 	Watch(at, again uint64, crossed func(used uint64)) error
 	// Counts reads the counts under the heap's lock. It makes no Go allocation.
 	Counts() ProcessCounts
-	// Trim returns whole free pages to the system. The result is the bytes of these pages.
+	// Trim returns whole free pages to the system. The result is the bytes of those that were
+	// present.
 	Trim() uint64
 }
 
