@@ -15,8 +15,8 @@ type Pages struct {
 }
 
 // Alloc returns size bytes, all zero, aligned to align (a power of two) and at least to a page. It
-// returns nil if the system has no memory left. It costs two system calls or more, Go allocations,
-// and a page fault for each page touched.
+// returns nil if the system refuses the memory or the addresses. It costs two system calls or more,
+// Go allocations, and a page fault for each page touched.
 func (p *Pages) Alloc(size, align uint64) unsafe.Pointer {
 	if align == 0 || align&(align-1) != 0 {
 		panic(fmt.Sprintf("platform: BUG: Pages.Alloc of %d bytes aligned to %d, which is no power of two", size, align))

@@ -67,9 +67,9 @@
 // Reserve, Commit and Release take a few system calls each. Prefault and Lock take about the time
 // needed to clear the range: go test ./platform -run - -bench . prints both. Missing reads one byte
 // per page. Limits, HugePages and a Reserve with a base read files under /proc and /sys. Don't make
-// these calls in a frame. [Tracker.Dirty] and [Tracker.Peek] are made for frames: each is one
-// system call. Tracking adds a page fault for each page that is written to. An aligned range takes
-// [Align] bytes of addresses more than its class.
+// these calls in a frame. [Tracker.Dirty] and [Tracker.Peek] are made for frames: a call is one
+// system call, except after [Tracker.MarkAll]. Tracking adds a page fault for each page that is
+// written to. An aligned range takes [Align] bytes of addresses more than its class.
 //
 // # Failure
 //
@@ -85,8 +85,8 @@
 //
 // # Systems
 //
-// README.md lists the targets, and the operations that each lacks. On other systems Reserve returns
-// an error that wraps errors.ErrUnsupported.
+// README.md lists the targets, and the operations that each lacks. On other systems, except in race
+// builds, Reserve returns an error that wraps errors.ErrUnsupported.
 //
 //	             Linux                      Windows                      darwin
 //	Reserve      mmap, PROT_NONE            VirtualAlloc, MEM_RESERVE    as Linux

@@ -38,9 +38,9 @@ var faultsInPlace struct {
 func InjectableFaults() []string { return slices.Clone(requests) }
 
 // InjectFault makes one request to the system fail, for tests: the n-th request of that name from
-// now on (n = 1, 2, 3 …). The error contains "injected fault". On Linux it wraps syscall.ENOMEM, as
-// most refusals of the system do. restore removes the fault and reports whether the request has
-// failed. A test that raises n until restore returns false has tried every request.
+// now on (n = 1, 2, 3 …). The error contains "injected fault". It wraps syscall.ENOMEM, as most
+// refusals of Linux do. restore removes the fault and reports whether the request has failed. A
+// test that raises n until restore returns false has tried every request.
 //
 // InjectFault panics if the name isn't one of InjectableFaults, or n is below 1. Several faults may
 // be in place at once. A fault holds for the whole process, so a test that injects one must not run

@@ -35,8 +35,9 @@ const (
 )
 
 // Head describes the bytes at a range's base that outlive Release (see the package's text). They
-// are zero in a new range. In a reused range they are as the last owner left them. Only an owner
-// with the same Head reuses the range; a range without a head may go to any owner.
+// are zero in a range that had no head. In any other reused range they are as the last owner left
+// them. Only an owner with the same Head reuses the range; a range without a head may go to any
+// owner.
 type Head struct {
 	Size uint64
 	Kind string // the contents; an owner with another kind doesn't get the range
@@ -51,9 +52,9 @@ type Head struct {
 // (see the package's text), or, with a chosen base, for the next owner with this base.
 //
 // Reserve fails if the address space has no such range, or if a limit of the process (RLIMIT_AS)
-// doesn't allow it. If a part of the addresses at a base is taken, the error wraps syscall.EEXIST
-// and quotes the line of /proc/self/maps. With a base in race builds and off Linux the error wraps
-// errors.ErrUnsupported.
+// doesn't allow it. If a part of the addresses at a base is taken, the error wraps syscall.EEXIST.
+// It names a range that is kept there, or quotes the line of /proc/self/maps. With a base in race
+// builds and off Linux the error wraps errors.ErrUnsupported.
 func Reserve(base uintptr, size uint64, head Head) (*Reservation, error) {
 	what := fmt.Sprintf("reserve %d bytes", size)
 	if base != 0 {
@@ -179,9 +180,9 @@ func (r *Reservation) Commit() error {
 // Prefault makes pages of a committed range present: all of them, or those of the given parts. The
 // pages' contents stay. granted is true if all these pages were present afterwards, as far as the
 // system reports. If the system took pages away again at once, granted is false and err is nil. An
-// error means that the system has no memory. Where the system can't make pages present on request,
-// Prefault writes to each page. If memory runs out there, the process gets a signal (on Linux the
-// OOM killer's).
+// error without "BUG" means that the system has no memory. Where the system can't make pages
+// present on request, Prefault writes to each page. If memory runs out there, the process gets a
+// signal (on Linux the OOM killer's).
 //
 // After Protect, call Commit before Prefault, which would touch the protected pages.
 func (r *Reservation) Prefault(parts ...PageRun) (granted bool, err error) {
@@ -290,8 +291,9 @@ func touch(base unsafe.Pointer, size uint64) {
 // as much as Prefault, and each part takes up to two mappings ([Mappings]).
 //
 // If the bytes exceed the process's limit (RLIMIT_MEMLOCK; on Windows its minimum working set), the
-// error has the limit, the bytes needed, and the way to raise it. If Lock fails, nothing is locked.
-// In race builds, and on a system without Lock, the error wraps errors.ErrUnsupported.
+// error has the limit, the bytes needed, and the way to raise it. If the system refuses, Lock
+// unlocks the whole range. In race builds, and on a system without Lock, the error wraps
+// errors.ErrUnsupported.
 //
 // After Protect, call Commit before a Lock of the whole range. A given part must have no protected
 // page. Protect may follow Lock.
@@ -332,7 +334,7 @@ func (r *Reservation) Lock(parts ...PageRun) error {
 // page faults, and the processor's address cache misses less often. Call it before Prefault and
 // Lock, because present pages stay as they are. Release withdraws the advice.
 //
-// It fails if no huge page fits into the range, or if the system grants huge pages to no process.
+// It fails if no huge page fits into the range, or if the system grants the process no huge pages.
 // In the second case the error names the file with the setting, mostly
 // /sys/kernel/mm/transparent_hugepage/enabled. Success means that the system will try. When its
 // memory is fragmented, it uses small pages instead and doesn't report it.

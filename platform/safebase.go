@@ -2,9 +2,9 @@ package platform
 
 import "runtime"
 
-// SafeBase returns a base for Reserve where 64 GiB are free in a fresh process, in every run,
-// whether the system's random layout is on or off. It returns 0 where no base is known to be safe.
-// All machines of a kind have the same base:
+// SafeBase returns a base for Reserve where 64 GiB are free in a fresh process, whether the
+// system's random layout is on or off: with 39-bit addresses in most runs, otherwise in every run.
+// It returns 0 where no base is known to be safe. All machines of a kind have the same base:
 //
 //	amd64                          0x480000000000
 //	arm64 with 48-bit addresses    0x900000000000

@@ -75,9 +75,9 @@ func Track(start unsafe.Pointer, size uint64) (*Tracker, error) {
 // page that [Reservation.Discard] or madvise emptied isn't reported before its next use
 // ([Tracker.MarkAll]).
 //
-// Dirty is one system call and allocates nothing. It costs about 0.7 µs for a MiB of small pages,
-// and 0.1 µs for a run. It fails if a part of the range was mapped again, as by Release, because
-// the writes there are unknown.
+// Dirty is one system call, or several after MarkAll, and allocates nothing. It costs about 0.7 µs
+// for a MiB of small pages, and 0.1 µs for a run. It fails if a part of the range was mapped again,
+// as by Release, because the writes there are unknown.
 func (t *Tracker) Dirty() (runs []PageRun, more bool, err error) { return t.round(true) }
 
 // Peek is Dirty, except that it doesn't watch the reported pages again. Writes to these pages cost

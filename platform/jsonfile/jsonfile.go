@@ -7,7 +7,8 @@
 //	}
 //	return f.Err()
 //
-// Reading is strict. It reports all faults at once, each with its line in the file and its path:
+// Reading is strict. It reports up to [MaxFaults] faults at once, each with its line in the file
+// and its path:
 //
 //	handheld.json:7: regions[2].size: "-4MiB" is not a size
 //
@@ -151,7 +152,8 @@ func (f *File) Given(path string) *Value {
 	}
 }
 
-// Err returns all faults in the order of the file, each with its line.
+// Err returns the faults in the order of the file, each with its line. Of those beyond MaxFaults it
+// has only the number.
 func (f *File) Err() error {
 	slices.SortStableFunc(f.faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
 	var errs []error
