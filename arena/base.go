@@ -9,7 +9,7 @@ import (
 )
 
 // Base is the block that offsets count from: a region, a whole budget, or bytes read from a file.
-// It is a value of 16 bytes.
+// It is a small value.
 type Base struct {
 	start unsafe.Pointer
 	size  uint64

@@ -41,9 +41,9 @@
 //
 // The line has the size of the request, the use, a size to try, and the caller: C's symbol or
 // address, and the lines of Go that called C. A library that can't bear NULL, such as one that
-// calls abort, prints its own text after the line. A request that is larger than the heap has
-// another line, and isn't counted as full. The package writes no line once descriptor 2 isn't the
-// file that it was at Open.
+// calls abort, prints its own text after the line. The first request that is larger than the heap
+// has another line; such requests aren't counted as full. The package writes no line once
+// descriptor 2 isn't the file that it was at Open.
 //
 // Go's runtime and the dynamic linker can't bear NULL: a refused request of a new thread,
 // C.CString, C.CBytes, C.malloc or the thread-local data of a library would end the process. So a
