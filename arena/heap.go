@@ -34,11 +34,10 @@ var _ Reallocator = Heap{}
 //
 // The heap keeps up to `parked` freed blocks of 1 KiB or less unmerged, for requests of the same
 // rounded size. The lists of parked blocks need 512 bytes more. With parked blocks an Alloc and a
-// Free in C take a third of the time among a thousand small blocks. In a mix of sizes up to 4 KiB
-// they save little, and among 100,000 blocks they may cost time. The heaps of Lua and SQLite in
-// arena/with park 256 blocks. Park more if the program frees more than 256 blocks before it
-// allocates new ones. Before the heap refuses a request, it merges all parked blocks, in the same
-// call.
+// Free in C take a third of the time among a thousand small blocks. In a mix of sizes up to 4 KiB,
+// or among 100,000 blocks, they save little or cost time. The heaps of Lua and SQLite in arena/with
+// park 256 blocks. Park more if the program frees more than 256 blocks before it allocates new
+// ones. Before the heap refuses a request, it merges all parked blocks, in the same call.
 func NewHeap(block []byte, parked uint64) (Heap, error) {
 	room, err := roomIn(block, "Heap", arena_c.RoomHeap, arena_c.LineSize)
 	if err != nil {

@@ -27,15 +27,15 @@
 // # Rules for a describing function
 //
 // The describing function runs inside a signal handler, on the signal stack of the crashed thread,
-// which has 32 KiB. It may use no lock, no malloc, no stdio and nothing of Go. It may read any
-// address. A second fault ends only the function, and the handler prints that the range can't be
-// read. One thread describes at a time.
+// which has 32 KiB on Go's threads. It may use no lock, no malloc, no stdio and nothing of Go. It
+// may read any address. A second fault ends only the function, and the handler prints that the
+// range can't be read. One thread describes at a time.
 //
 // # Why this package has C
 //
 // A Go function can't run in a signal handler, and must not replace Go's own handler. So this
 // package imports "C". Outside of tests only arena_c and arena/with/malloc do so as well in this
-// module. Without cgo, or off Linux, Watch returns errors.ErrUnsupported.
+// module. Without cgo, or off Linux, the error of Watch wraps errors.ErrUnsupported.
 //
 // # Goroutines
 //
