@@ -90,8 +90,8 @@ func TestSharedSaysWhoWentPastIt(t *testing.T) {
 	past(b, &(*arena_c.Buddy)(unsafe.Pointer(&block[0])).Busy)
 }
 
-// TestMadeObjectsWherever: the HeapMaker of a value deletes it, on each arena and each wrapper; nil
-// does nothing.
+// TestMadeObjectsWherever: the HeapMaker of a value deletes it, on each arena and each wrapper. A
+// Free of nil does nothing.
 func TestMadeObjectsWherever(t *testing.T) {
 	odd := arena.HeapOf[[9]int64](nil)
 	buddy, err := arena.NewBuddy(arena.NewBlock(8192, 64), 64)
