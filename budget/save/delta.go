@@ -252,6 +252,7 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 			"differ from then on", head.base, head.baseHash, base.sum())
 	}
 	to := r.empty(head.number)
+	defer r.refused(to)
 	flat := r.zeroFlat(to)
 	r.flatten(flat, base.bytes())
 	changes := delta[deltaHeader:]

@@ -158,7 +158,7 @@ func (t *tracking) clears(slot int, from uint64, bytes []byte) {
 	}
 }
 
-// replaced marks all pages of a slot whose image came from outside.
+// replaced marks all pages of a slot whose image came from outside, or was cleared.
 func (t *tracking) replaced(slot int) {
 	if t != nil && t.tracker != nil {
 		t.images[slot].all()

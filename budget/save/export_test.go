@@ -107,6 +107,7 @@ func Live(r *Ring) []byte {
 // Hold makes a flat image a snapshot of the ring, if it passes check.
 func Hold(r *Ring, number uint64, image []byte) error {
 	to := r.empty(number)
+	defer r.refused(to)
 	flat := r.zeroFlat(to)
 	copy(flat, image)
 	if err := r.admit(flat, number); err != nil {

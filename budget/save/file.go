@@ -138,6 +138,7 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 		return 0, err
 	}
 	to := r.empty(head.number)
+	defer r.refused(to)
 	if most := uint64(r.most); head.imageSize > most {
 		return 0, f.bad(16, "a snapshot of %d bytes, and the ring holds %d: raise the most of State.Heap by %d or more",
 			head.imageSize, most, head.imageSize-most)

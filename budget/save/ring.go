@@ -361,6 +361,18 @@ func (r *Ring) holdOutside(to *slot, number uint64, used int) {
 	}
 }
 
+// refused clears the image of an empty slot unless a snapshot from outside became that slot's. Take
+// writes only the bytes of the states, and in a tracked region only changed pages.
+func (r *Ring) refused(to *slot) {
+	if to.held {
+		return
+	}
+	clear(to.image)
+	for i := range r.parts {
+		r.parts[i].tracking.replaced(to.index)
+	}
+}
+
 // place sets the positions of the part's bytes in a slot's image.
 func (p *part) place(pieces []piece) {
 	for _, piece := range pieces {

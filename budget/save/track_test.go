@@ -90,6 +90,48 @@ func TestTracked(t *testing.T) {
 	}
 }
 
+// TestTrackedAfterARefusal: a refused delta or file has overwritten the image of an empty slot. The
+// next snapshots there have the bytes of the state all the same.
+func TestTrackedAfterARefusal(t *testing.T) {
+	const places = 3
+	for _, from := range []string{"a delta", "a file", "the start of a file", "a file, untracked"} {
+		plan := trackedPlan(budget.MiB)
+		plan.Regions[0].Track = from != "a file, untracked"
+		b := open(t, plan)
+		all, ring := trackedState(t, b, 300_000, places)
+		const oldest = 1000 // the highest number, so the ring keeps it
+		require.NoError(t, ring.Take(oldest))
+		var file bytes.Buffer
+		require.NoError(t, ring.Write(&file, oldest))
+		all[150_000] = 9 // in a page without a later write
+		number := uint64(1)
+		take := func(times int) {
+			for range times {
+				all[50_000]++
+				require.NoError(t, ring.Take(number))
+				require.True(t, bytes.Equal(save.Live(ring), save.Image(ring, number)), "%s, %d", from, number)
+				number++
+			}
+		}
+		take(3 * places)
+		var err error
+		if data := file.Bytes(); from == "a delta" {
+			delta, made := ring.Delta(nil, oldest, number-1)
+			require.NoError(t, made)
+			delta[len(delta)-1] ^= 1
+			_, err = ring.Apply(delta)
+		} else {
+			data[len(data)-1] ^= 1
+			if from == "the start of a file" {
+				data = data[:len(data)-100]
+			}
+			_, err = ring.Read(bytes.NewReader(data))
+		}
+		require.Error(t, err)
+		take(2 * places)
+	}
+}
+
 // TestTrackedChunksThatAreCleared: Hash clears free chunks only in the snapshot. A later snapshot,
 // in which the chunks live again without a write, has their bytes.
 func TestTrackedChunksThatAreCleared(t *testing.T) {
