@@ -27,9 +27,9 @@ type Freer interface {
 
 // Reallocator is a Freer that frees its blocks in any order, reports their sizes, and resizes them:
 // a Heap, a Buddy, or a Shared or a Proxy in front of one. SizeOf returns the requested size, or
-// the size of the whole block if the arena doesn't keep the requested one, as a Buddy. For an
-// address that isn't a live block's they return an error, except that Free(nil) does nothing and
-// Realloc(nil, size) allocates.
+// the size of the whole block if the arena doesn't keep the requested one, as a Buddy. SizeOf, Free
+// and Realloc return an error for an address that isn't that of a live block, except that Free(nil)
+// does nothing and Realloc(nil, size) allocates.
 type Reallocator interface {
 	Freer
 	SizeOf(p unsafe.Pointer) (uint64, error)

@@ -11,10 +11,10 @@ import (
 )
 
 // Seal ends set-up. From now on until Close the budget makes no memory requests to the system,
-// except to return pages in a Trim or where the plan has "trim". So Reconfigure fails if it would
-// have to move guards, even wished ones that weren't granted, or to lock pages that were padding.
-// After SealStrict, Seal ends the strict mode: a program can call SealStrict for its frames, and
-// Seal while it changes levels.
+// except to return pages in a Trim or where the plan has "trim". So, if the plan asks for guards,
+// Reconfigure can't change a size, even if the system refused the guards. If pages are locked,
+// Reconfigure fails if the new sizes change which pages hold arenas. After SealStrict, Seal ends
+// the strict mode: a program can call SealStrict for its frames, and Seal while it changes levels.
 //
 // Seal fails after Close. It belongs to the goroutine that drives the program.
 func (b *Budget) Seal() error { return b.seal("Seal", false) }

@@ -79,9 +79,9 @@ func (s *State) Check() error {
 	return fmt.Errorf("budget %q: region %s was rewound or loaded again since: %w", s.Budget(), s.Name(), ErrClosed)
 }
 
-// Exclusive locks the regions of some states for a restore. It excludes calls that touch these
-// regions, as a load does, but leaves the regions above as they are: a load there may run at the
-// same time.
+// Exclusive locks the regions of some states for a restore. Like a load, it excludes other calls
+// that touch these regions. Unlike a load, it doesn't lock the regions above them: one of those may
+// be loaded at the same time.
 type Exclusive struct {
 	states []*State
 	work   load // made once: a restore makes no Go allocation

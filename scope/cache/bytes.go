@@ -257,8 +257,9 @@ func (c *Bytes) Has(key []byte) bool {
 // Set sets the value of key. It evicts the least wanted entries until the new entry has room, in
 // the index as well. If the new entry takes more than [Bytes.Most], Set removes the old value of
 // key, and returns an error that matches [ErrLarge]. So Get never returns a value that is older
-// than the last Set of its key. Set panics after the scope has closed. Cost: a hash, a copy, and at
-// most 18 examined entries for each entry that leaves its queue.
+// than the last Set of its key. Set panics after the scope has closed. Cost: a hash, a copy, and
+// the examination of at most 18 entries for each entry that is evicted, moved to the main queue, or
+// found deleted or replaced.
 func (c *Bytes) Set(key, value []byte) error { return c.SetUntil(key, value, forever) }
 
 // SetUntil is Set for a value that ends at a time of the caller's clock. Once [Bytes.Advance] has

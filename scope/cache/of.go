@@ -226,7 +226,7 @@ func (c *Of[K, V]) At(h arena.Handle[V]) *V {
 	return nil
 }
 
-// Handle returns the handle of x, by which [Of.At] finds x, once x is loaded, until x is evicted or
+// Handle returns the handle of x. [Of.At] finds x by it once x is loaded, and until x is evicted or
 // deleted. A handle is plain data of 8 bytes. It may be stored in any block, including other values
 // of the cache. Handle panics unless x is pinned, or is the value that the caller's loader fills.
 func (c *Of[K, V]) Handle(x *V) arena.Handle[V] {
