@@ -2,8 +2,8 @@ package arena
 
 import "unsafe"
 
-// Chunks is a pool for a PoolProxy: a BlockPool, or another PoolProxy. The pools of package scope
-// make a proxy with their method Proxy.
+// Chunks is a pool for a PoolProxy: a BlockPool, or another PoolProxy. The method Proxy of a
+// scope.Pool or scope.ObjectPool makes a PoolProxy.
 type Chunks[T any] interface {
 	Get() *T
 	Put(x *T) error

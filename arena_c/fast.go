@@ -4,8 +4,9 @@ package arena_c
 
 import "unsafe"
 
-// The fast paths in Go: each repeats a `static inline` of the C headers. They are written for the
-// inliner, whose budget is 80. The fast paths of arenas on a block are in fast_block.go.
+// The fast paths in Go: each repeats a C function, mostly a `static inline` of a header. They are
+// written for the inliner, whose budget is 80. The fast paths of arenas on a block are in
+// fast_block.go.
 
 // Crossing reports whether the fast paths of this build call C.
 const Crossing = false

@@ -64,9 +64,10 @@
 //
 // A page that was used isn't returned to the system before Close, even if its region is rewound,
 // except as follows. [Budget.Trim] and [Region.Trim] return free pages, including those inside a
-// region's heaps. A region with "trim": "empty" in the plan returns its pages when it is emptied
-// after a load, unless something keeps them (Report.NotGranted). The addresses and the bound stay
-// the same. Report.Resident is the resident bytes, and Report.Cost is the most that the plan takes.
+// region's heaps. The Trim of a heap or a cache returns that heap's or cache's free pages. A region
+// with "trim": "empty" in the plan returns its pages when it is emptied after a load, unless
+// something keeps them (Report.NotGranted). The addresses and the bound stay the same.
+// Report.Resident is the resident bytes, and Report.Cost is the most that the plan takes.
 //
 // # Tests and checked builds
 //

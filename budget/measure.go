@@ -72,9 +72,9 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 }
 
 // MeasureDry is [Measure] for package record. It runs play on the arenas of a budget without memory
-// ([Dry]). The shadow has as many addresses as a budget may have, and takes no memory for them, so
-// play hardly ever runs out of room. The sizes of unused parts and Plan.Limits stay as planned. A
-// region's note has the recorded bytes, or "never used".
+// ([Dry]). The shadow has at least half of the addresses that a budget may have, and takes no
+// memory for them, so play hardly ever runs out of room. The sizes of unused parts and Plan.Limits
+// stay as planned. A region's note has the recorded bytes, or "never used".
 func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err

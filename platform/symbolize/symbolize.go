@@ -10,10 +10,10 @@
 //	SIGSEGV: segmentation violation
 //	…
 //	github_com_upfront_mem_upfront_heap_init
-//		…/arena_c/heap.c:199 pc=0x8c08ed
+//		…/arena_c/heap.c:206 pc=0x91695d
 //	…
 //	github.com/upfront-mem/upfront/arena.NewHeap({0x2000240000, 0x1000, 0x2b391901a190?}, 0x0)
-//		…/arena/heap.go:42 +0x136 fp=0x2b3918ed1758 sp=0x2b3918ed1620 pc=0x51fe76
+//		…/arena/heap.go:46 +0xf0 fp=0x2b3918ed1758 sp=0x2b3918ed1620 pc=0x51fe76
 //	main.crash({0xa5ea58, 0x2b391901a190}, 0x2b391900a908)
 //		…/tests/frogpond/crash.go:23 +0x1a7 fp=0x2b3918ed1830 sp=0x2b3918ed1758 pc=0x83f947
 //
