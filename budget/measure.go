@@ -26,7 +26,7 @@ import (
 // less, an arena would be full, with these exceptions:
 //
 //   - Temporaries ([scope.Scope.Temp]) begin at a cache line, so the size of a part with
-//     temporaries may be the next multiple of 64 bytes.
+//     temporaries may be up to 63 bytes more than it needs.
 //   - If the use of a scratch arena depends on the order of goroutines, the size is one that
 //     sufficed.
 //   - An unused part gets 1 byte, the smallest size that a plan allows.

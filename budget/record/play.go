@@ -160,12 +160,13 @@ func play(arenas budget.Arenas, r io.Reader) (Played, error) {
 }
 
 // Measure is [budget.Measure] for recordings in files. The report contains the highest peaks of all
-// recordings. The report's Plan has the smallest sizes, to the byte, with which all recordings run.
-// Parts that no recording used stay as planned. The numbers of slots, buffers, workers and scratch
-// arenas, the limits, and the C heap's size are the largest of the recordings' plans. A region's
-// note names the recorded bytes. All other values are from the first plan. All plans must have the
-// same regions in the same order. Measure measures limits only for regions with limits of their own
-// in the report, such as regions with slots. Measure reads each file several times.
+// recordings. The report's Plan has the smallest sizes, to the byte, with which all recordings run;
+// a part with temporaries may have up to 63 bytes more. Parts that no recording used stay as
+// planned. The numbers of slots, buffers, workers and scratch arenas, the limits, and the C heap's
+// size are the largest of the recordings' plans. A region's note names the recorded bytes. All
+// other values are from the first plan. All plans must have the same regions in the same order.
+// Measure measures limits only for regions with limits of their own in the report, such as regions
+// with slots. Measure reads each file several times.
 func Measure(names ...string) (budget.Report, error) {
 	if len(names) == 0 {
 		return budget.Report{}, errors.New("record: Measure: no recordings")
