@@ -8,7 +8,7 @@ import (
 )
 
 // The snapshots of the fight on the Go heap: a copy of each field that is a reference, and a sum of
-// each field. A new field needs its line in both.
+// each field. A new reference needs its line in both.
 
 func (g *hand) clone() *hand {
 	c := *g

@@ -2,8 +2,8 @@
 // and a match of 36, shots with handles, sparks, props, combos, buffs, trails, a queue of events,
 // and the results of rounds. The other player's input arrives seven frames late, and in one frame
 // of five it doesn't arrive. So in each frame the game goes back to the last frame with both
-// inputs, plays seven frames again, and takes a snapshot after each. These are one Restore, seven
-// Takes, and a hash, which a test of synchrony needs.
+// inputs, plays seven or eight frames again, and takes a snapshot after each. These are one
+// Restore, seven or eight Takes, and a hash, which a test of synchrony needs.
 //
 // Two programs share the rules (rules.go), and end with the same fight after 20,000 frames:
 //
