@@ -123,8 +123,8 @@ func (u *unwinding) turns() error {
 }
 
 // turn runs nodes until all have run or one panics. The next turn goes on from there, so a million
-// panics cost a million turns but no stack. It is the only loop over the chain, so it runs the most
-// frequent nodes, finalizers and owned values, itself (tests/bench, D).
+// panics cost a million turns but no stack. It is the only loop that runs nodes, so it runs the
+// most frequent ones, finalizers and owned values, itself (tests/bench, D).
 func (u *unwinding) turn() {
 	defer func() {
 		if !u.done {

@@ -47,8 +47,7 @@
 //     arenas.
 //   - A pointer kept after its scope closed points to reused memory. Race, asan and checked builds
 //     detect some uses of that pointer.
-//   - One goroutine at a time uses an arena and its scopes. Of this package, only a SharedPool
-//     takes a lock.
+//   - One goroutine at a time uses an arena and its scopes. Goroutines may share a SharedPool.
 //   - Methods of a zero Scope, Scratch, pool or container panic with a message. The inlined methods
 //     (New, TryNew, the Allocs, Append, the Gets and Put of a Pool, the Pushes) dereference nil
 //     instead.

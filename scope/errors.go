@@ -72,8 +72,8 @@ var ErrFull = errors.New("upfront: full")
 // ErrClosed matches, with errors.Is, a use of a scope, pool or value that is closed.
 var ErrClosed = errors.New("upfront: closed")
 
-// Misuse is the error for a bug of the caller. Functions panic with an error that is or wraps a
-// Misuse (errors.As). A Close that is refused returns a Misuse and changes nothing.
+// Misuse is the error for a bug of the caller. Most functions panic with an error that is or wraps
+// a Misuse (errors.As). A Close that is refused returns a Misuse and changes nothing.
 type Misuse struct {
 	Text   string
 	closed bool

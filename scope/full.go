@@ -28,7 +28,7 @@ type FullError struct {
 	// of the plan: "regions[2].size"; for keys, the parameter to raise; "" for temporaries
 	Key string
 	// the scopes, labels and temporaries with the most bytes, largest first: three at most; none if
-	// a table is full
+	// a table or temporaries are full
 	Top   []Usage
 	Cause error // a later error, if the full error wasn't handled
 

@@ -65,7 +65,7 @@ type labels struct {
 	lines  []label // cap: the places
 	open   []booking
 	most   int
-	totals usages // by name, of all labels since Open
+	totals usages // by name, of ended labels too
 }
 
 type label struct {

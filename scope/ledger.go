@@ -12,7 +12,7 @@ import (
 // sink, if a sink is set.
 //
 // look runs before a number is lost: before a scope closes and before nodes run. It also runs when
-// the ledger is read and, with a sink, before a scope opens. Between two looks the arena only
+// the ledger is read and, with a sink or a warning, before a scope opens. Between two looks the arena only
 // grows, so no peak is missed. An example: at the last look, scope "level" had 100 bytes. Since
 // then it took 20 more, and "inner" opened and took 50. Before "inner" closes, look books 20 bytes
 // for "level" and 50 for "inner". After the close the next look doesn't find "inner" in the
@@ -29,8 +29,8 @@ type ledger struct {
 	fulls      int        // number of full errors reported
 
 	peakEver   uint64 // highest use before the last ResetPeak
-	mostScopes uint64 // open at once, as of the last look
-	mostPools  uint64 // open at once, as of the last look
+	mostScopes uint64 // open at once, as of the last countMost
+	mostPools  uint64 // open at once, as of the last countMost
 	scopes     usages // bytes of scopes by name; lines is nil if scopes aren't counted
 	// the scopes open at the last look, the lowest first, if scopes are counted or recorded
 	seen []seenScope
@@ -140,13 +140,13 @@ type Usage struct {
 	Name    string `json:"name"`
 	Bytes   uint64 `json:"bytes"`             // in use now
 	Objects uint64 `json:"objects,omitempty"` // live allocations; 0 unless Stats.Counted
-	// the highest Bytes since Open; 0 if not counted
+	// the highest Bytes since Open or Reconfigure; 0 if not counted
 	Peak uint64 `json:"peak"`
 
 	PeakObjects uint64 `json:"peak_objects,omitempty"` // the highest Objects
 
-	// Allocated is the sum of all Bytes allocated since Open, freed bytes included; 0 if not
-	// counted.
+	// Allocated is the sum of all Bytes allocated since Open or Reconfigure, freed bytes included;
+	// 0 if not counted.
 	Allocated        uint64 `json:"allocated,omitempty"`
 	AllocatedObjects uint64 `json:"allocated_objects,omitempty"` // the sum of all Objects allocated
 }

@@ -21,9 +21,9 @@ const finalizerOf = "finalizer of "
 
 // Object declares a type T with a finalizer, and returns the ObjectMaker of T. The finalizer runs
 // exactly once for each T that was made: when its scope closes, however the scope ends, the newest
-// first; or earlier, at Put of an [ObjectPool] or when a constructor fails. T must not hold Go
-// pointers (see [Plain]). To close a Go value with a scope, use [Scope.Own]. The finalizer may not
-// allocate in the scope of its T.
+// first; or earlier, at Put of an [ObjectPool], when a cache removes it, or when a constructor
+// fails. T must not hold Go pointers (see [Plain]). To close a Go value with a scope, use
+// [Scope.Own]. The finalizer may not allocate in the scope of its T.
 func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	if finalizer == nil {
 		panic(fmt.Sprintf("scope: Object of %v without a finalizer: use Plain", reflect.TypeFor[T]()))

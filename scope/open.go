@@ -8,7 +8,7 @@ import (
 )
 
 // Open opens a scope in s. The new scope covers s until the new scope closes. Messages and reports
-// show the first 128 bytes of name. If the arena already has its planned number of open scopes
+// show at most 128 bytes of name. If the arena already has its planned number of open scopes
 // (limits.scopes, 64 by default), Open unwinds with a full error. The scope of a load or of the
 // frame counts as one of them.
 //

@@ -316,7 +316,7 @@ func (p HandlePool[T]) Get() (*T, arena.Handle[T]) {
 }
 
 // At returns the value that h names. It returns nil if the value was put, if h is no handle of this
-// pool, or if the pool is closed. Cost: four comparisons, inlined.
+// pool, or if the pool is closed. Cost: a few comparisons, inlined.
 func (p HandlePool[T]) At(h arena.Handle[T]) (x *T) { // written out, as Put
 	header, i := itsHeader(p.header), uint64(h)&arena_c.HandleIndex
 	if arena_c.Crossing {
@@ -376,7 +376,7 @@ func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
 // SharedPool is a Pool that goroutines may share, because each method takes a lock. Between Get and
 // Put a value belongs to the goroutine that called Get.
 //
-// The scope must stay open while goroutines use the pool, because closing the scope takes no lock.
+// The scope must stay open while goroutines use the pool, because closing the scope waits for none.
 // A worker that uses the pool keeps the pool's region open with a budget.Reader. The addresses that
 // a goroutine gets depend on the scheduler.
 type SharedPool[T any] struct {

@@ -49,9 +49,8 @@ type openTemp struct{ gen, bytes uint64 }
 // temporaries are open, Record returns false and does nothing.
 //
 // The goroutine that uses the arena calls tell. Each Open and Close takes its slow path. Checked
-// builds report each allocation at once. Other builds report new bytes when the arena's next scope
-// opens or closes, when its load ends, or when its Stats are read. Changes by C code are reported
-// with the next event.
+// builds report each allocation at once. Other builds report new bytes when the ledger looks next.
+// Changes by C code are reported with the next event.
 func (st *Stack) Record(tell func(Event)) bool {
 	if st.sink != nil || st.row.Temp.Depth > 0 {
 		return false

@@ -14,7 +14,7 @@ import (
 // closes.
 var registry struct {
 	sync.Mutex
-	// by id; a full list is copied to one of twice the length
+	// by id; a full list is copied to a longer one
 	stacks atomic.Pointer[[]atomic.Pointer[Stack]]
 	// number of ids handed out, with id 0, which no stack has
 	used uint64
@@ -61,7 +61,7 @@ func stackAt(id uint64) *Stack {
 	return nil
 }
 
-// idMax is the largest id that the bits of a Ref hold: a million arenas can be open at once.
+// idMax is the largest id, which fits in a Ref: a million arenas can be open at once.
 // numberMax keeps generations below key.
 const (
 	idMax     = 1<<20 - 1

@@ -81,7 +81,7 @@ func TestPlainRefusesGoPointers(t *testing.T) {
 	assert.NotPanics(t, func() { scope.Plain[arena.Slice[arena.String]]() })
 }
 
-// TestZeroHandles: a zero handle dereferences nil, and a program can recover from it, in each
+// TestZeroHandles: the use of a zero handle panics, and a program can recover from it, in each
 // build.
 func TestZeroHandles(t *testing.T) {
 	var (

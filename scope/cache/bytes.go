@@ -264,7 +264,7 @@ func (c *Bytes) Set(key, value []byte) error { return c.SetUntil(key, value, for
 
 // SetUntil is Set for a value that ends at a time of the caller's clock. Once [Bytes.Advance] has
 // set the clock to that time or a later one, the cache doesn't have the key. If the clock is
-// already there, SetUntil removes the key. A value with the time math.MaxInt64 never ends.
+// already there, only the key's old value goes. A value with the time math.MaxInt64 never ends.
 func (c *Bytes) SetUntil(key, value []byte, until int64) error {
 	if !c.life.Alive() {
 		panic(lifetime.Closed{Life: c.life, What: "Set in a cache.Bytes"})

@@ -16,7 +16,7 @@ const (
 // then flags.
 const (
 	entryKey  = 32
-	entryDead = 1 << 62 // deleted, or set to a value of another size
+	entryDead = 1 << 62 // deleted, replaced, or evicted for room in the index
 	entryEnds = 1 << 63 // a time to end follows the header
 	keyMost   = 1<<30 - 1
 )
@@ -31,7 +31,7 @@ type queue struct {
 // ring is the words of a queue.
 type ring struct {
 	head, tail int64 // the next entry's place, the oldest entry
-	end        int64 // of the entries before the wrap, if head is below tail
+	end        int64 // of the entries before the wrap, if head isn't above tail
 	count      int64 // entries, also dead ones
 }
 

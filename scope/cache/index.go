@@ -2,9 +2,9 @@ package cache
 
 import "math/bits"
 
-// bucket is a line of the index: eight cells, and the memory of six keys that were evicted unread.
-// A cell is of an entry. The lowest bit of its number is the word of its tag, and the upper two are
-// the place there.
+// bucket is a line of the index: eight cells, and the memory of six keys evicted from the small
+// queue. A cell is of an entry. The lowest bit of its number is the word of its tag, and the upper
+// two are the place there.
 type bucket struct {
 	tags   [2]uint64     // 16 bits of a key's hash for each cell; 0 if the cell is empty
 	places [cells]uint32 // of the entries in their queues, in units of 8 bytes
@@ -28,7 +28,7 @@ func (x *shard) buckets(hash uint64) (a, b *bucket) {
 	return &x.index[i], &x.index[k]
 }
 
-// tagOf returns the bits of a hash in a cell. They are other bits than a bucket's number has.
+// tagOf returns the bits of a hash in a cell. They don't decide the number of the first bucket.
 func tagOf(hash uint64) uint64 { return max(hash&0xffff, 1) }
 
 // having returns the cells with a tag. Bit 16 * (n / 2) + n % 2 is of cell n.
@@ -103,7 +103,7 @@ func (x *shard) find(hash uint64, key []byte) (cell, entry) {
 }
 
 // unused returns a cell of the emptier bucket. If both are full, it evicts the entry with the
-// fewest reads there.
+// fewest reads there, of the small queue if one is.
 func (x *shard) unused(hash uint64) cell {
 	a, b := x.buckets(hash)
 	inA, inB := a.having(0), b.having(0)
@@ -142,7 +142,7 @@ func (x *shard) cellOf(hash uint64, in uint, place int64) cell {
 	return cell{}
 }
 
-// remember notes the key of an entry that left the small queue unread.
+// remember notes the key of an entry that was evicted from the small queue.
 func (x *shard) remember(hash uint64) {
 	k, _ := x.buckets(hash)
 	for i := len(k.ghosts) - 1; i > 0; i-- {
@@ -151,7 +151,7 @@ func (x *shard) remember(hash uint64) {
 	k.ghosts[0] = uint16(tagOf(hash))
 }
 
-// remembers reports whether a key left the small queue a short while ago, and forgets it.
+// remembers reports whether a key was evicted from the small queue lately, and forgets it.
 func (x *shard) remembers(hash uint64) bool {
 	k, _ := x.buckets(hash)
 	for i, tag := range k.ghosts {

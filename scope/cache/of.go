@@ -22,7 +22,7 @@ import (
 // Goroutines may share an Of. Each method takes the cache's lock. Loaders and finalizers run
 // without the lock. A value belongs to the goroutines that pinned it, and they synchronize their
 // uses of the value. The scope must stay open while goroutines use the cache, because closing a
-// scope takes no lock. After the scope has closed, GetOrLoad, Add, Unpin, Handle and Resize panic
+// scope waits for none. After the scope has closed, GetOrLoad, Add, Unpin, Handle and Resize panic
 // with an error that is scope.ErrClosed, and the other methods find no value. go vet reports a copy
 // of an Of.
 type Of[K comparable, V any] struct {
@@ -92,11 +92,12 @@ var numbers = scope.Plain[uint32]()
 const ofMost = 1 << 27
 
 // New returns an empty cache in s for n values. n is from 1 to 2^27. New takes all bytes of the
-// cache at once. For each value they are the value itself, four keys, 25 bytes, and 45 to 67 bytes
-// of index. The whole cache takes up to 200 bytes more, and one of the planned pool headers
-// (limits.pools). A full scope unwinds. New panics if s isn't the topmost scope, if n is out of
-// range, if a V has no bytes, or if K holds an arena.String or arena.Slice, because == compares the
-// offsets of these types. Cost: O(n), and Go allocations for the Of.
+// cache at once. For each value they are the value itself, rounded up to a multiple of 8, four
+// keys, 25 bytes, and 45 to 67 bytes of index. The whole cache takes up to 200 bytes more, and one
+// of the planned pool headers (limits.pools). A full scope unwinds. New panics if s isn't the
+// topmost scope, if n is out of range, if a V has no bytes, or if K holds an arena.String or
+// arena.Slice, because == compares the offsets of these types. Cost: O(n), and Go allocations for
+// the Of.
 func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.Maker[V], n int) *Of[K, V] {
 	check[K, V](n, keys == scope.Maker[K]{} || values == scope.Maker[V]{})
 	c := &Of[K, V]{}

@@ -58,7 +58,7 @@ func (c *Of[K, V]) unlink(i uint32) {
 // are pinned. isNew reports whether the value was in the small queue.
 //
 // A pinned value whose turn has come is put aside, and its last Unpin puts it into the main queue,
-// so no two evictions examine it in vain. After ofChances second chances a value that was read is
+// so no two evictions examine it in vain. After ofChances examined values one that was read is
 // evicted as well. So apart from pinned values, one eviction examines at most ofChances + 1.
 func (c *Of[K, V]) choose() (i uint32, isNew, ok bool) {
 	w, examined := c.words, uint64(0)

@@ -38,7 +38,7 @@ var ErrCycle = errors.New("cache: a load would wait for itself")
 // another ctx it would wait until that ctx ends.
 //
 // Cost: as Get for a value that is in the cache, with no Go allocation. A load makes one Go
-// allocation, for its ctx, and the first wait for it one more.
+// allocation, for its ctx, and the first wait for it one more. A wait in a loader may make others.
 func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, fn func(ctx context.Context, x *V) error) (*V, error) {
 	switch {
 	case fn == nil:

@@ -36,7 +36,7 @@ type entries struct {
 type tableWords struct {
 	seed seed
 	used uint32 // number of keys
-	most uint32 // peak of used since the table was empty; All examines only these entries
+	most uint32 // peak of used since Clear; All examines only these entries
 }
 
 // standing holds two permutations: the entry at a rank of the order, and the rank of an entry.
