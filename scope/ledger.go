@@ -12,11 +12,11 @@ import (
 // sink, if a sink is set.
 //
 // look runs before a number is lost: before a scope closes and before nodes run. It also runs when
-// the ledger is read and, with a sink or a warning, before a scope opens. Between two looks the arena only
-// grows, so no peak is missed. An example: at the last look, scope "level" had 100 bytes. Since
-// then it took 20 more, and "inner" opened and took 50. Before "inner" closes, look books 20 bytes
-// for "level" and 50 for "inner". After the close the next look doesn't find "inner" in the
-// headers, and takes the 50 bytes off the line of "inner"; the line's Peak of 50 stays.
+// the ledger is read and, with a sink or a warning, before a scope opens. Between two looks the
+// arena only grows, so no peak is missed. An example: at the last look, scope "level" had 100
+// bytes. Since then it took 20 more, and "inner" opened and took 50. Before "inner" closes, look
+// books 20 bytes for "level" and 50 for "inner". After the close the next look doesn't find "inner"
+// in the headers, and takes the 50 bytes off the line of "inner"; the line's Peak of 50 stays.
 //
 // A report is a copy of ledgers, a timeline samples their peaks, and a recording is the steps of
 // the sink.
