@@ -16,8 +16,8 @@ type Ref[T any] struct {
 	at uint64
 }
 
-// refOffset is the first value above all offsets: the stack's id is stored from that bit on. refFar
-// is set if the header is the far end's.
+// refOffset is above all offsets: the stack's id is stored from that bit on. refFar is set if the
+// header is the far end's.
 const (
 	refOffset = 1 << 40
 	refFar    = 1 << 63

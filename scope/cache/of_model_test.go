@@ -198,8 +198,8 @@ func (m *model) remove(e *entry) {
 	m.deleted++
 }
 
-// TestTheModelAgrees: random operations on caches of several sizes, a million in each build. After
-// each, the cache and the model have the same values, and evicted the same in the same order.
+// TestTheModelAgrees: after each of many random operations on caches of several sizes, the cache
+// and the model have the same values, and evicted the same in the same order.
 func TestTheModelAgrees(t *testing.T) {
 	operations := step.Pick(200_000, 1_000_000, 10_000_000)
 	if (arena_c.Crossing || arena_c.Race) && step.Now() < step.Gate {

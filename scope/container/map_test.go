@@ -65,7 +65,7 @@ type aMap[K comparable] struct {
 	all    func(func(K, *point) bool)
 }
 
-// isAMap compares random operations on a map and a Go map. The sizes make the index as full as
+// isAMap compares random operations on a map and a Go map. Some sizes make the index as full as
 // possible, 3/4. The seeds of the hashes differ in each run, but never the order.
 func isAMap[K comparable](t *testing.T, make func(s scope.Scope, n int) aMap[K], key func(i int) K) {
 	scratch := open(t).Scratch(0, 0)
