@@ -42,7 +42,7 @@ import (
 //
 // The plan must be large enough for fn; a test fails if fn returns an error in the plan as it is.
 // FailEach prefaults no pages unless the plan says so. Cost: an Open and a run of fn for each
-// failure.
+// failure, and for each size and limit.
 func FailEach(t testing.TB, plan budget.Plan, fn func(b *budget.Budget) error) {
 	t.Helper()
 	if arena_c.Checked {

@@ -18,7 +18,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Hash returns the hash of a snapshot. On all machines, equal states have equal hashes. Hash fails
 // if the ring doesn't hold the snapshot, or if a region isn't a state region. The hash doesn't
-// protect against forgery. The first call for a snapshot costs at most a CRC32C of all its bytes.
+// protect against forgery. The first call for a snapshot costs about a CRC32C of all its bytes.
 // Hash makes no Go allocation.
 func (r *Ring) Hash(number uint64) (uint64, error) {
 	s, err := r.state("Hash", number)

@@ -76,10 +76,10 @@ const poolWords = 8
 //
 // A ring stores each snapshot in an image. An image takes the size of each state, and 8 bytes for
 // each pool of the states, rounded up to a cache line. For a heap passed to [State.Heap], an image
-// takes the call's most and 16 bytes in place of the heap's size. A ring has count images. It has
-// one more image if each state is in a state region, or if there is a State.Heap. If both are true,
-// the ring has a further image with all bytes of the heaps, which only [Ring.Apply] and [Ring.Read]
-// use.
+// takes the call's most or the heap's size, whichever is less, and at most 32 bytes. A ring has
+// count images. It has one more image if each state is in a state region, or if there is a
+// State.Heap. If both are true, the ring has a further image with all bytes of the heaps, which
+// only [Ring.Apply] and [Ring.Read] use.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -165,7 +165,7 @@ func (r *Ring) Has(number uint64) bool { return r.find(number) != nil && r.check
 //   - A region's load isn't over, or the region was loaded again or rewound.
 //   - The ring's scope has ended.
 //   - A heap passed to [State.Heap] is damaged, or uses more than the call's most.
-//   - A value of a cache (scope/cache) is pinned or being loaded.
+//   - A value of a cache (scope/cache) in a state region is pinned or being loaded.
 //   - In a checked build, memory allocated before Begin was written.
 //
 // Take copies the states without the free bytes of heaps passed to State.Heap. For a tracked region
@@ -209,7 +209,7 @@ func (r *Ring) Take(number uint64) error {
 //   - Since the snapshot, an object with a finalizer began or ended; the error names the object's
 //     type.
 //   - Since the snapshot, an owned value of the state ended.
-//   - A value of a cache (scope/cache) is pinned or being loaded.
+//   - A value of a cache (scope/cache) in a state region is pinned or being loaded.
 //
 // Functions passed to [State.Rebuild] run last. If one fails, Restore returns the function's error,
 // and the states stay restored. Restore copies the states. It treats a tracked region as

@@ -15,7 +15,7 @@ import (
 // ring holds the snapshot. [At] and [SliceAt] return the snapshot's copy of a value of the state.
 // [Get], [GetSlice] and [GetString] return values that links of the snapshot lead to. [All],
 // [AllHandles] and [GetHandle] return chunks of the snapshot's pools. The function may only read
-// these values; a checked build panics if a function wrote to the snapshot and returned nil. The
+// these values; a checked build panics if a function wrote to the snapshot and none failed. The
 // View is valid until the function returns. Outside of functions of Verify, the calls above panic.
 type View struct{ of *viewed }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// InsideText is [Inside] for a terminal: lines of at most 80 columns, without addresses, the chain
-// of finalizers, and the order of free chunks.
+// InsideText is [Inside] for a terminal: lines of at most 80 columns, without addresses and the
+// chain of finalizers.
 func InsideText(w io.Writer, in budget.Inside) error {
 	if err := in.Check(); err != nil {
 		return err

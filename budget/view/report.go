@@ -13,9 +13,10 @@ import (
 // has a bar, whose whole length is the part's planned size, filled with the bytes used now. The bar
 // of a single arena also shows the peak, in a paler colour. Each slot, buffer of the frame and
 // scratch arena has a column; if they are many, a column is the fullest of several. Below a part
-// are its largest labels and scopes, in the colours of the bar: eight of each, and the sum of the
-// others. If the plan expects a size of a label, Report shows that size, and adds a line for a peak
-// above the tolerance. At the end are the Go heap, proxies and errors.
+// are its largest labels and scopes: eight of each, and the sum of the others. The labels, or else
+// the scopes, have the colours of the bar. If the plan expects a size of a label, Report shows that
+// size, and adds a line for a peak above the tolerance. At the end are the Go heap, C's malloc,
+// proxies and errors.
 //
 // Sizes are the report's, as [budget.SizeText] writes them. Browsers show the exact bytes at the
 // pointer. Metrics are those of [budget.Figures]. If a part has several arenas, "now" and "at most"

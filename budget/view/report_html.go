@@ -15,8 +15,8 @@ import (
 // ReportHTML writes the contents of [Report] as the body of an HTML page: an article for each part,
 // with tables of its sizes, labels and scopes, and notes below. For slots, buffers and scratch
 // arenas, a table has the highest peaks. A report of a checked build has a table of the lines of
-// code that made the live objects. Each size is a data element of HTML, with the bytes as its
-// value. Names are escaped. The page supplies the style, as the page of package live does.
+// code that made the live objects. Each size in a table is a data element of HTML, with the bytes
+// as its value. Names are escaped. The page supplies the style, as the page of package live does.
 func ReportHTML(w io.Writer, r budget.Report) error {
 	var h htmlReport
 	for lines := reportLines(r); len(lines) != 0; {

@@ -26,8 +26,8 @@ const (
 // Timeline draws the memory of each part of a plan over time, as a band. The height of a band is
 // the part's planned size. The bytes in use have the part's colour, and a text has the highest
 // peak. The slots of a region share a band, and so do the frame's buffers, and the scratch arenas.
-// Such a band shows the fullest arena in each sample. Marks below a band are loads and rewinds, a
-// triangle on a band is a warning, and a red cross is a full error. An expectation
+// Such a band shows the fullest arena in each sample. Marks below a band are loads, rewinds and
+// moves, a triangle on a band is a warning, and a red cross is a full error. An expectation
 // ([budget.Expected]) is a dashed line in a hatched area, as high as the tolerance. The note of a
 // region is above the region's band. A picture has at most 24 bands; the last line counts the other
 // parts. If several samples share a column of pixels, the column shows the highest of these

@@ -110,9 +110,9 @@ func (h *Host[World]) Load(s scope.Scope, data, scratch []byte) (*Graph, error) 
 // Instances reserves memory for n instances in the scope in which the graph was loaded. That scope
 // must be the topmost scope. The reserved memory holds all data that changes as graphs run, so a
 // level's saved state (package budget/save) may begin after the blob. If the scope is full,
-// Instances unwinds. A second call panics, unless the first was with 0, and so does a call after
-// save.NewRing has completed the state. Cost: 64 bytes and their alignment, for each instance 9
-// bytes and the instance's dynamic data, and one call into C.
+// Instances unwinds. A second call panics, unless the first was with 0. After save.NewRing, the
+// reserved memory isn't in the state. Cost: 64 bytes and their alignment, for each instance 9 bytes
+// and the instance's dynamic data, and one call into C.
 func (g *Graph) Instances(n int) {
 	g.loaded()
 	if g.pool != nil {
@@ -213,8 +213,8 @@ func (g *Graph) Data() int {
 	return 8 * len(g.template)
 }
 
-// New makes an instance with the graph's initial data. It returns the zero Instance when all
-// instances are live. Cost: a few ns and the copy of the data; in a default build no call into C.
+// New makes an instance with the graph's initial data. It returns the zero Instance if no reserved
+// instance is free. Cost: a few ns and the copy of the data; in a default build no call into C.
 func (g *Graph) New() Instance {
 	g.loaded()
 	if g.pool == nil {

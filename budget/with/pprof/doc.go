@@ -35,6 +35,6 @@
 // A release build's report shows the bytes of each label, but not the label's scope. If only one
 // scope of an arena uses bytes, as in a loaded region, the labels are below that scope in
 // inuse_space. If several scopes use bytes, the labels are only in labels_inuse_space. For -tags
-// and -tagfocus, samples have the tags budget, region, arena (for slots, buffers and scratch
-// arenas), scope, label and, in checked builds, type.
+// and -tagfocus, samples of arenas have the tags budget, region, arena (unless it is a region
+// without slots), scope, label and, in checked builds, type.
 package pprof

@@ -36,8 +36,8 @@
 //
 // Reading is strict, and reports several errors at once:
 //
-//	door.json:12: nodes.open.in.tag: tag: no variable "seven"
-//	door.json:14: nodes.close.then: then leads to "shut", and there is no such node
+//	door.json:13: nodes.open.in.tag: tag: no variable "seven"
+//	door.json:16: nodes.close.then: then leads to "shut", and there is no such node
 //
 // The tool upfront also compiles files. The tool needs the vocabulary, so the program prints the
 // vocabulary once:

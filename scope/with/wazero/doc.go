@@ -13,8 +13,8 @@
 // Its limits:
 //
 //   - Only linear memory is in the budget. Compiled code, tables, globals, the stacks of calls and
-//     wazero's own records stay elsewhere: 2 KB or more of the Go heap for an instance, and more
-//     for each function that is looked up.
+//     wazero's own records stay elsewhere: about 2 KB of the Go heap or more for an instance, and
+//     more for each function that is looked up.
 //   - The package doesn't limit time. A context limits time, with
 //     [wazero.RuntimeConfig.WithCloseOnContextDone].
 //   - With a nil From the guests' memory is in the scope. The scope's Close frees the memory even
