@@ -76,7 +76,7 @@ const poolWords = 8
 //
 // A ring stores each snapshot in an image. An image takes the size of each state, and 8 bytes for
 // each pool of the states, rounded up to a cache line. For a heap passed to [State.Heap], an image
-// takes the call's most or the heap's size, whichever is less, and at most 32 bytes. A ring has
+// takes at most 32 bytes more than the call's most or, if that is less, the heap's size. A ring has
 // count images. It has one more image if each state is in a state region, or if there is a
 // State.Heap. If both are true, the ring has a further image with all bytes of the heaps, which
 // only [Ring.Apply] and [Ring.Read] use.
