@@ -75,11 +75,11 @@ const poolWords = 8
 // forbidden type in a state region, NewRing panics. NewRing makes Go allocations.
 //
 // A ring stores each snapshot in an image. An image takes the size of each state, and 8 bytes for
-// each pool of the states, rounded up to a cache line. For a heap passed to [State.Heap], an image
-// takes at most 32 bytes more than the call's most or, if that is less, the heap's size. A ring has
-// count images. It has one more image if each state is in a state region, or if there is a
-// State.Heap. If both are true, the ring has a further image with all bytes of the heaps, which
-// only [Ring.Apply] and [Ring.Read] use.
+// each pool of the states, rounded up to a cache line. In place of the size of a heap passed to
+// [State.Heap], an image takes at most the call's most and 32 bytes. A ring has count images. It
+// has one more image if each state is in a state region, or if there is a State.Heap. If both are
+// true, the ring has a further image with all bytes of the heaps, which only [Ring.Apply] and
+// [Ring.Read] use.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
