@@ -213,7 +213,8 @@ func (r *Ring) Take(number uint64) error {
 //
 // Functions passed to [State.Rebuild] run last. If one fails, Restore returns the function's error,
 // and the states stay restored. Restore copies the states. It treats a tracked region as
-// [Ring.Take] does. If it succeeds, Restore makes no Go allocation, apart from Rebuild's functions.
+// [Ring.Take] does. If it succeeds without a wait, Restore makes no Go allocation, apart from
+// Rebuild's functions.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
 	if err != nil {
