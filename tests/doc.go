@@ -15,6 +15,7 @@
 //   - c tests the C core without Go.
 //   - malloc runs programs in C over package arena/with/malloc.
 //   - full runs SQLite and tree-sitter until C's malloc is full.
+//   - group runs a process in a memory cgroup with the sum of its plan.
 //   - clients tests each module that puts another library into a budget.
 //   - sidecar is a fake of Agones' SDK server.
 //   - others runs programs that use other people's libraries, with upfront and as published.

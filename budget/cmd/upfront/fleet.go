@@ -150,7 +150,7 @@ func (f *fleetFlags) slots(regions []budget.RegionPlan) (int, error) {
 	return rooms - f.spare, nil
 }
 
-// manifests is the output. Its keys are those of Kubernetes and Agones.
+// manifests is the output. The keys of a manifest are those of Kubernetes and Agones.
 type manifests struct {
 	Plan       string    `json:"plan"`
 	Memory     sum       `json:"memory"`

@@ -334,7 +334,7 @@ const (
 	guess  = true
 )
 
-// open reads a graph, compiles it if it is JSON, and checks it against the host.
+// open reads a graph, and compiles it with the vocabulary of the host, if host isn't empty.
 func open(name, host string, guessing bool) (*graph, error) {
 	data, err := readFile(name)
 	if err != nil {

@@ -86,8 +86,8 @@ type text struct {
 // columns is the width of all that the tool lays out: help, tables and text.
 const columns = 80
 
-// wrap returns a line as lines of at most columns letters, broken at spaces; those after the first
-// begin with indent.
+// wrap returns a line as lines, broken at spaces, of at most columns letters if its words allow it.
+// Those after the first begin with indent.
 func wrap(text, indent string) string {
 	line := []rune(text)
 	if len(line) <= columns {

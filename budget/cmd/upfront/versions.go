@@ -71,7 +71,7 @@ func (v versions) both(a, b string) (trees [2]*merge.Tree, err error) {
 	return [2]*merge.Tree{of, other}, errors.Join(inA, inB)
 }
 
-// faults returns the errors of A and B, or else of their merge, which isn't written then.
+// faults returns the errors of a merge, which isn't written then, or of A or B if they have some.
 func (v versions) faults(names []string, merged string, data []byte) error {
 	fault := v.check(merged, data)
 	if fault == nil {

@@ -33,8 +33,8 @@ const (
 	closes       // the argument
 )
 
-// table lists upfront's functions that return, pass on or close memory. A function that isn't
-// listed returns no memory of a scope: it copies, or counts.
+// table lists the functions of upfront that the checks follow. The result of another function of
+// upfront counts as no memory of a scope.
 var table = map[string]does{
 	"scope.Scope.Open":               {opens, 0, -1},
 	"scope.Scratch.Open":             {opens, 0, -1},

@@ -218,7 +218,7 @@ func (f *flow) receives(channel places) bool {
 	return false
 }
 
-// waits reports whether the function waits for anything after it started a goroutine.
+// waits reports whether the function that starts a goroutine waits for anything, before or after.
 func (f *flow) waits(at ssa.Instruction) bool {
 	for _, b := range at.Parent().Blocks {
 		for _, i := range b.Instrs {
