@@ -13,7 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/arena/plain"
 )
 
-// declaring are the functions that refuse a type argument with Go pointers.
+// declaring are the functions that declare a type argument for an arena.
 var declaring = map[string]bool{"scope.Plain": true, "scope.Object": true, "arena.HeapOf": true,
 	"arena.NewBlockPool": true, "scope.Scope.New": true, "scope.Scope.Slice": true, "scope.Scope.Pool": true}
 
@@ -143,7 +143,7 @@ func (u *use) handOn(pass *analysis.Pass) (grown bool) {
 	return grown
 }
 
-// Reports whether values of the type parameter p are part of values of t.
+// lies reports whether values of the type parameter p are part of values of t.
 func lies(p *types.TypeParam, t types.Type) (found bool) {
 	plain.Walk(read{t}, func(part plain.Part) (into bool) {
 		found = found || types.Unalias(part.Type.(read).Type) == types.Type(p)
