@@ -143,7 +143,7 @@ func (u *use) handOn(pass *analysis.Pass) (grown bool) {
 	return grown
 }
 
-// lies reports whether values of the type parameter p are part of values of t.
+// Reports whether values of the type parameter p are part of values of t.
 func lies(p *types.TypeParam, t types.Type) (found bool) {
 	plain.Walk(read{t}, func(part plain.Part) (into bool) {
 		found = found || types.Unalias(part.Type.(read).Type) == types.Type(p)
