@@ -98,8 +98,8 @@ func (m HeapMaker[T]) Slice(h Reallocator, n int) []T {
 // Grow resizes the slice's block, which s's cap fills. So a list may begin as Slice(h, 64)[:0],
 // append up to its cap, and Grow from there. Grow to len(s) frees the unused capacity. Grow panics
 // if n is below len(s). It returns an error if s was freed, was ended by Grow, or begins or ends
-// elsewhere than its block. It can't detect this if a live block of the same size is at the slice's
-// address.
+// elsewhere than its block, whose size a Buddy rounds up. It can't detect this if a live block of
+// the same size is at the slice's address.
 //
 // Finalizers don't run, because the values only move. Cost: a Realloc, and the zeroing.
 func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {

@@ -11,8 +11,8 @@ import (
 )
 
 // Proxy stands in front of an allocator for one of the allocator's clients. The allocator is a
-// Heap, a scope, or one of your own. A proxy has a name and totals. It frees only blocks that it
-// allocated, and Close reports blocks that were never freed.
+// Heap, another arena, or one of your own. A proxy has a name and totals. It frees only blocks that
+// it allocated, and Close reports blocks that were never freed.
 //
 // An allocator may have several proxies, and users without a proxy. A proxy may stand in front of
 // another proxy. A block of the outer proxy counts in both proxies, and must be freed through the

@@ -9,8 +9,8 @@ type Chunks[T any] interface {
 	Put(x *T) error
 }
 
-// HandleChunks is a pool with handles for a HandlePoolProxy: a scope.HandlePool, or another
-// HandlePoolProxy. The method Proxy of a scope.HandlePool makes a HandlePoolProxy.
+// HandleChunks is a pool with handles for a HandlePoolProxy, such as another HandlePoolProxy. The
+// method Proxy of a scope.HandlePool makes a HandlePoolProxy.
 type HandleChunks[T any] interface {
 	Get() (*T, Handle[T])
 	Put(h Handle[T]) error

@@ -10,8 +10,8 @@ import (
 // budget plans it.
 type ProcessHeap interface {
 	// Begin makes size bytes the heap of C's malloc, for the life of the process. Another call with
-	// an equal plan changes nothing. With a different plan it returns an error that names the wrong
-	// value, without a key of the plan.
+	// an equal plan, or one without its Prefault or Lock, changes nothing. With another plan it
+	// returns an error that names the wrong value, without a key of the plan.
 	Begin(p ProcessPlan) error
 	// Watch calls crossed, on a separate goroutine, when the heap's use reaches `at` bytes. It
 	// calls crossed again only after the use was below `again`. A Watch replaces the earlier one; a

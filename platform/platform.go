@@ -160,8 +160,8 @@ func (r *Reservation) Base() unsafe.Pointer { return r.block.base }
 // Size returns the size passed to Reserve, in bytes.
 func (r *Reservation) Size() uint64 { return r.size }
 
-// Addresses returns how many bytes of addresses the range takes: its class (see the package's
-// text), at least Size.
+// Addresses returns how many bytes of addresses the range takes, without those that align it. It is
+// at least Size, and mostly the range's class (see the package's text).
 func (r *Reservation) Addresses() uint64 { return r.block.size }
 
 // Commit makes the whole range readable and writable, protected parts included. It makes no page

@@ -47,7 +47,7 @@ var counterparts = map[string]string{
 
 // Check returns a line for each field of t, at any depth, that holds a Go pointer, and names the
 // type to use instead. It returns nil if t holds no Go pointer. A line names a type of the standard
-// library or of this module as a whole.
+// library, or of package arena, scope, container or budget, as a whole.
 func Check(t Type) (lines []string) {
 	Walk(t, func(p Part) (into bool) {
 		into = p.Kind == reflect.Invalid || !isSealed(p.Type)
@@ -87,7 +87,8 @@ func counterpart(t Type) string {
 	return c
 }
 
-// isSealed reports whether t is a named type of the standard library or of this module.
+// isSealed reports whether t is a named type of the standard library or of some packages of this
+// module.
 func isSealed(t Type) bool {
 	if t.Name() == "" || t.PkgPath() == "" {
 		return false

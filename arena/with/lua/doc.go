@@ -39,7 +39,7 @@
 //   - The script took too many steps: errors.Is(err, [ErrSteps]). A script can't catch this error.
 //   - A Go function returned an error: errors.Is(err, that error). The text begins with the script
 //     line that called the function, if one did.
-//   - All others, such as a recursion that is too deep, have Lua's own text.
+//   - Most others, such as a recursion that is too deep, have Lua's own text.
 //
 // Misuse returns an error with the word BUG (Stats returns zeros), and changes nothing. It is
 // misuse to use a state after its scope has closed (errors.Is(err, scope.ErrClosed)), from two

@@ -42,8 +42,8 @@
 // The line has the size of the request, the use, a size to try, and the caller: C's symbol or
 // address, and the lines of Go that called C. A library that can't bear NULL, such as one that
 // calls abort, prints its own text after the line. The first request that is larger than the heap
-// has another line; such requests aren't counted as full. The package writes no line once
-// descriptor 2 isn't the file that it was at Open.
+// has another line, if it is for 256 GiB or less; such requests aren't counted as full. The package
+// writes no line once descriptor 2 isn't the file that it was at Open.
 //
 // Go's runtime and the dynamic linker can't bear NULL: a refused request of a new thread,
 // C.CString, C.CBytes, C.malloc or the thread-local data of a library would end the process. So a
@@ -59,15 +59,16 @@
 // # Misuse
 //
 // If C code frees an address that isn't a live block, or a stray write has changed a header, the
-// package writes a line on standard error and calls abort. The line has the call, the address, the
-// reason and the caller's address. A build with -tags checked also finds stray writes to freed
-// bytes and past a block: it fills these bytes and checks them. For that reason [Trim] does nothing
-// in a checked build.
+// package writes a line on standard error and calls abort. The line has the address, the reason and
+// the caller's address. A build with -tags checked also finds stray writes to freed bytes and past
+// a block: it fills these bytes and checks them. For that reason [Trim] does nothing in a checked
+// build.
 //
 // # Limits
 //
 // Memory that C code maps itself (mmap), thread stacks and the code of libraries aren't in the
-// heap. A request with an alignment above 1 MiB is refused; the first one writes a line.
+// heap. A request with an alignment above 1 MiB is refused; the first one of at most 1 GiB writes a
+// line.
 //
 // The package recognizes C.CString by the Go frame that calls C, on amd64 and arm64. On other
 // processors, and with a version of Go whose runtime differs, C.CString still ends the process when
