@@ -48,7 +48,7 @@ var roomNames = [RoomKinds]string{RoomHeap: "arena.Heap", RoomBuddy: "arena.Budd
 func (k RoomKind) String() string { return roomNames[k] }
 
 // Room is a block for the header of a new arena. Only RoomOf makes a Room, and each constructor of
-// this package takes a Room. So no arena is made on a budget's memory without the budget's
+// an inner arena takes a Room. So no arena is made on a budget's memory without the budget's
 // knowledge.
 type Room struct {
 	RoomBlock
