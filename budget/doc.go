@@ -86,10 +86,11 @@
 //   - A rewound region, an old buffer of the frame and released scratch arenas can't be accessed.
 //
 // A write to a redzone or to freed memory is reported at the first of these moments: the object
-// ends, its offset is reused, its region is rewound, [Budget.Walk], [Budget.Close]. The report
-// names the lines that created and ended the object. Walk returns the report as an error; in the
-// other cases the process exits. A read of memory that a scope or a pool freed isn't reported; it
-// returns the fill. tests/misuse/README.md lists kinds of misuse and the builds that report them.
+// ends, its offset is reused, its region or frame buffer is emptied, its lease ends, [Budget.Walk],
+// [Budget.Close]. The report names the lines that created and ended the object. Walk returns the
+// report as an error; in the other cases the process exits. A read of memory that a scope or a pool
+// freed isn't reported; it returns the fill. tests/misuse/README.md lists kinds of misuse and the
+// builds that report them.
 // The error of [Budget.Close] has the lines where leaks began ([Leaks]).
 //
 // If the program faults on an address of a budget (a guard, rewound memory), a checked build on

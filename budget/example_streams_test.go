@@ -119,9 +119,9 @@ func (w *Streamed) east(from Cell) (names []string) {
 	return names
 }
 
-// A streamed world in one region, without the Go heap and without unsafe: chunks of different sizes
-// come and go while the game runs. All chunks have one type and are in a HandlePool. Their lists,
-// of varying length, are in a Heap. A chunk refers to its neighbours by handles.
+// A streamed world in one region, without unsafe: chunks of different sizes come and go while the
+// game runs. All chunks have one type and are in a HandlePool. Their lists, of varying length, are
+// in a Heap. A chunk refers to its neighbours by handles.
 func Example_worldThatStreams() {
 	b, err := budget.Open(budget.Plan{Name: "world", Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})
 	mustBe(err)

@@ -31,7 +31,7 @@ func (b *Budget) Frame() scope.Scope {
 // Call NextFrame when no worker uses the frame or a numbered worker's scratch. Scopes that are
 // still open there are leaks: Report counts them from now on, and Close names them. NextFrame
 // closes the open scopes of the frame, and its error names these scopes. If the plan has no frame,
-// it only counts the leaks of scratch and publishes its use.
+// it still counts the leaks of scratch and publishes its use.
 //
 // Cost: O(finalizers), and a call into C for each open pool; no allocation unless it fails. Without
 // finalizers and pools NextFrame takes tens of nanoseconds for any number of objects, and a few for

@@ -257,7 +257,7 @@ func (t *Span) check() error {
 
 // Site sums up the objects of a region that share scope, label, type and calls. The Bytes of all
 // sites add up to Used of the ArenaReport, and the Objects to its Objects. All objects without
-// bytes, and the free bytes of temporaries, are in a Site without calls.
+// bytes, and the free bytes of temporaries, are in Sites without calls.
 type Site struct {
 	Scope   string   `json:"scope,omitempty"`
 	Label   string   `json:"label,omitempty"`

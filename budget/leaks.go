@@ -13,10 +13,10 @@ import (
 // Leaks counts leaks by kind. Leases and slots count only at Close, because an owner may release
 // its lease or slot until then.
 //
-// Close's error names the first 16 leaks of each kind in an arena. In checked builds the error also
-// has the calls that led to these leaks, equal calls once, one on each line: the calls that opened
-// the scope, registered the owned value, acquired the slot, took the lease, or made the arena with
-// live blocks.
+// Close's error names the first 16 scopes and owned values of each arena, the first 16 slots of
+// each region, and the first 16 leases. In checked builds the error also has the calls that led to
+// these leaks, equal calls once, one on each line: the calls that opened the scope, registered the
+// owned value, acquired the slot, took the lease, or made the arena with live blocks.
 type Leaks struct {
 	Scopes int `json:"scopes"` // of frame and scratch, open at NextFrame, Release or Close
 	// Owned counts the Go values that a closed scope didn't release: a stray write overwrote its
@@ -27,7 +27,7 @@ type Leaks struct {
 	Scratch    int `json:"scratch"`    // leases, a worker's arenas each, not released before Close
 
 	// Blocks counts the blocks that were live when the memory of their heap or buddy was freed
-	// ([arena.Heap.MayLive]).
+	// ([arena.Heap.MayLive]), and those of rings and pools with MustEmpty.
 	Blocks int `json:"blocks,omitempty"`
 }
 

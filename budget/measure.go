@@ -72,7 +72,7 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 }
 
 // MeasureDry is [Measure] for package record. It runs play on the arenas of a budget without memory
-// ([Dry]). The shadow has at least half of the addresses that a budget may have, and takes no
+// ([Dry]). The shadow has about half of the addresses that a budget may have, or more, and takes no
 // memory for them, so play hardly ever runs out of room. The sizes of unused parts and Plan.Limits
 // stay as planned. A region's note has the recorded bytes, or "never used".
 func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {

@@ -37,11 +37,11 @@ type Plan struct {
 	// Report.GoHeap says so. Close restores both settings.
 	//
 	// With [Rest], Open computes GoHeap from the limits of the process ([platform.Limits]). From
-	// the bytes that each limit leaves, Open subtracts the budget, C's heap, page tables, and a
-	// reserve of 16 MiB for the rest of the process; the smallest result is GoHeap. For RLIMIT_DATA
-	// and RLIMIT_AS Open also subtracts the stacks of the threads that the runtime may still make.
-	// The machine's free memory counts as a limit. Open fails if the result is less than 4 MiB.
-	// [Budget.Plan] has the result, and Report.GoHeap names the limit behind it.
+	// the bytes that each limit leaves, Open subtracts the budget, C's heap, and a reserve of 16 MiB
+	// for the rest of the process; the smallest result is GoHeap. For RLIMIT_DATA and RLIMIT_AS
+	// Open also subtracts the stacks of the threads that the runtime may still make; for other
+	// limits, page tables. The machine's free memory counts as a limit. Open fails if the result is
+	// less than 4 MiB. [Budget.Plan] has the result, and Report.GoHeap names the limit behind it.
 	GoHeap uint64
 	// CHeap is the memory of C's malloc, apart from the budget. It needs an import of package
 	// arena/with/malloc.
@@ -87,9 +87,9 @@ type Plan struct {
 // Track makes a snapshot of package save copy only the pages that were written. It suits regions of
 // about 4 MiB or more, if a tick writes a small part of the region. In return, each snapshot makes
 // a system call, and once in each turn of the ring of snapshots the first write to a page is a page
-// fault (about 1 µs). Track needs Linux 6.7 on amd64 or 6.10 on arm64, a build without race, asan
-// or checked, and a budget that isn't of [OpenIn]. Elsewhere Report.NotGranted has a line, and
-// snapshots compare pages.
+// fault (about 1 µs). Track needs userfaultfd, Linux 6.7 on amd64 or 6.10 on arm64, a build without
+// race, asan or checked, and a budget that isn't of [OpenIn]. Elsewhere Report.NotGranted has a
+// line, and snapshots compare pages.
 type RegionPlan struct {
 	Name string
 	// Size is the bytes of the region or of each slot. With Rest, the region takes the bytes that
@@ -257,7 +257,7 @@ const (
 	Default  Demand = ""         // the field's own default
 	Off      Demand = "off"      // not requested
 	Wished   Demand = "wished"   // best effort: a refusal is a line of the report
-	Required Demand = "required" // a refusal fails Open, with an error that names the remedy
+	Required Demand = "required" // a refusal fails Open
 )
 
 // asks reports whether the budget asks the system.

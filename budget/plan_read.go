@@ -11,8 +11,8 @@ import (
 // device file.
 const planFileMax = 1 * MiB
 
-// ReadPlan reads a plan from a JSON file and checks it. Sizes are numbers of bytes, or strings with
-// KiB, MiB, GiB or TiB:
+// ReadPlan reads a plan from a JSON file and checks it. Sizes are numbers of bytes, also as
+// strings, or strings with KiB, MiB, GiB or TiB:
 //
 //	{"name": "handheld", "go_heap": "32MiB",
 //	 "regions": [{"name": "level", "size": "40MiB", "note": "largest map + 10 %"}],

@@ -14,9 +14,9 @@ var sizeUnits = []struct {
 }{{"TiB", 1024 * GiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}}
 
 // SizeText returns a size in KiB, rounded up: "4096KiB". Below 100 KiB it has one decimal, unless
-// that is 0: "3.8KiB". Reports, drawn plans, and errors about the machine use only this unit. Sizes
-// that a reader may copy are exact: a plan's own values are as in a plan file ("4MiB", "65537"),
-// and a [scope.FullError] has the size to set in bytes.
+// that is 0: "3.8KiB". Reports, drawn plans, and errors about the machine use this unit. Sizes that
+// a reader may copy are exact: a plan's own values are as in a plan file ("4MiB", "65537"), and a
+// [scope.FullError] has the size to set in bytes.
 func SizeText(size uint64) string {
 	if tenths := (size%KiB*10 + KiB - 1) / KiB; size < 100*KiB && tenths%10 != 0 {
 		return fmt.Sprintf("%d.%dKiB", size/KiB, tenths)

@@ -14,12 +14,12 @@ import (
 
 // Reconfigure moves the boundaries of empty regions, so that the regions get the sizes of the plan.
 // It moves all regions from the lowest to the highest one whose size differs, within the bytes that
-// these regions have together. Apart from the notes, everything else in the budget stays. To give
+// these regions have together. Apart from the notes and Plan.Size, everything else stays. To give
 // the next world another shape, Rewind these regions, Reconfigure, and Load.
 //
 // Reconfigure fails, and changes nothing, if one of these regions isn't empty, during a load, if
 // the plan differs in more than the sizes and notes of regions, or if these sizes, each rounded up
-// to 64 KiB, add up to another total. Reconfigure ignores the plan's Size, expectations and
+// to 64 KiB, add up to another total. It doesn't compare the plan's Size, expectations and
 // functions. It waits for workers that pin one of these regions ([Reader]) until ctx ends. These
 // regions may get new addresses, and their peaks are reset. If Open made pages present, Reconfigure
 // also makes pages present that were padding. If the system refuses these pages, Reconfigure

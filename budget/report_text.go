@@ -15,9 +15,9 @@ import (
 // String draws the memory map: a bar for each region, then for each frame buffer and scratch arena,
 // then for the Go heap if it has a limit, and for C's malloc if the program has it in a heap. The
 // use of scopes and labels follows, largest peak first, at most 8 scopes and 8 labels for each
-// arena. In checked builds String also counts live allocations: "used 0.4KiB in 3 objects". Sizes
-// are as [SizeText] writes them. Slots, buffers or scratch arenas with the same text share one
-// line.
+// arena. In checked builds String also counts live allocations: "used 0.4KiB in 3 objects". Sizes,
+// except of refused requests, are as [SizeText] writes them. Slots, buffers or scratch arenas with
+// the same text share one line.
 func (r Report) String() string {
 	var bars, names reportLines
 	for _, x := range r.Arenas {

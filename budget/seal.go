@@ -26,7 +26,8 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 // goroutines, because the process has one Go heap. By their call stacks, these allocations don't
 // count:
 //
-//   - Allocations of the runtime for itself.
+//   - Allocations of the runtime for itself, and the library's notes of leaked scopes and of call
+//     sites.
 //   - Allocations inside calls that a frame makes rarely, and inside the functions that these calls
 //     run, such as a loader: Load, Rewind, [Region.Release], Acquire, Trim, Reconfigure, Report,
 //     Published, Inside, Walk, Missing, NoHeap, the Open and Close of another budget,
@@ -136,8 +137,8 @@ func (b *Budget) strictFrame() {
 // without pointers may share a block of 16 bytes; the runtime records only the first object of such
 // a block.
 //
-// Cost: two collections, and a record of each allocation in fn that stays for the life of the
-// process. It is for tests.
+// Cost: a collection, another if the program allocates, and a record of each call stack that
+// allocates, which stays for the life of the process. It is for tests.
 func (b *Budget) NoHeap(fn func()) error {
 	defer recordAll()()
 	w := newHeapWatch()

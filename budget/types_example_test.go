@@ -77,7 +77,7 @@ func ExampleCHeapPlan() {
 	// Output: 65536KiB for C, trimmed after 1s
 }
 
-// A timeline has the peak of each part in each sample, for a picture or a file.
+// A timeline has the peak of each arena in each sample, for a picture or a file.
 func ExampleTimeline() {
 	b, err := budget.Open(budget.Plan{Name: "game", Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}})
 	if err != nil {

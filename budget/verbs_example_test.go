@@ -15,7 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// pondPlan is the plan of the examples here.
+// pondPlan is the plan of several examples here.
 func pondPlan() budget.Plan {
 	return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Frame: budget.FramePlan{Buffers: 2, Size: 4 * budget.KiB}}
@@ -165,13 +165,12 @@ func ExampleBudget_Published() {
 	// 100
 }
 
-// The drawing of a plan for a server of sixteen rooms shows the place of each part, and the part's
-// key.
 func ExampleSizeText() {
 	fmt.Println(budget.SizeText(4*budget.MiB), budget.SizeText(13_674_760), budget.SizeText(3_808))
 	// Output: 4096KiB 13355KiB 3.8KiB
 }
 
+// The drawing of a plan for a server of sixteen rooms shows the place of each part.
 func ExamplePlan_String() {
 	plan, err := budget.ParsePlan([]byte(`{
 		"name": "server",
@@ -208,7 +207,7 @@ func ExamplePlan_String() {
 	//   resident from Open on
 }
 
-// Two libraries share a heap of the level. The report has the use of each library.
+// Two libraries share a heap. The report has the use of each library.
 func ExampleReport_proxies() {
 	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
@@ -330,7 +329,7 @@ func mustBe(err error) {
 	}
 }
 
-// openFrames opens a budget with a frame that makes sparks at each tick.
+// openFrames opens a budget with a frame.
 func openFrames() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "small", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}})
