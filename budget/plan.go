@@ -37,8 +37,8 @@ type Plan struct {
 	// Report.GoHeap says so. Close restores both settings.
 	//
 	// With [Rest], Open computes GoHeap from the limits of the process ([platform.Limits]). From
-	// the bytes that each limit leaves, Open subtracts the budget, C's heap, and a reserve of 16 MiB
-	// for the rest of the process; the smallest result is GoHeap. For RLIMIT_DATA and RLIMIT_AS
+	// the bytes that each limit leaves, Open subtracts the budget, C's heap, and a reserve of 16
+	// MiB for the rest of the process; the smallest result is GoHeap. For RLIMIT_DATA and RLIMIT_AS
 	// Open also subtracts the stacks of the threads that the runtime may still make; for other
 	// limits, page tables. The machine's free memory counts as a limit. Open fails if the result is
 	// less than 4 MiB. [Budget.Plan] has the result, and Report.GoHeap names the limit behind it.
