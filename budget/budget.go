@@ -13,7 +13,7 @@ import (
 
 // Errors for errors.Is.
 var (
-	// ErrFull: an arena or a planned table is out of room, or no slot is free. It is an expected
+	// ErrFull: an arena or a table is out of room, or no slot is free. It is an expected
 	// result, not a bug.
 	ErrFull = scope.ErrFull
 	// ErrClosed: the budget, scope or slot is closed.

@@ -18,7 +18,7 @@ type Figure struct {
 	Kind FigureKind
 	Most bool // a part's value is the largest of its arenas; else their sum
 	// Shown reports whether pages and pictures show the figure. The other figures are only for
-	// programs: JSON, metrics, diff and check.
+	// programs: JSON, metrics, profiles, diff and check.
 	Shown bool
 	Help  string // one sentence
 

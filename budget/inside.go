@@ -21,8 +21,8 @@ type Inside struct {
 	Limit  uint64 `json:"limit"`  // offset of the lowest temporary
 
 	// Known reports whether each object has a Span of its own, with its type and the calls that
-	// made it. Known is true in checked builds. In other builds the bytes between two nodes
-	// ([Span.Kind]) are one Span, of kind "bytes".
+	// made it. Known is true in checked builds, except on Windows and with -race. Else the bytes
+	// between two nodes ([Span.Kind]) are one Span, of kind "bytes".
 	Known bool `json:"known"`
 	// Scopes are the open scopes, the lowest first, without the scopes of temporaries (all named
 	// "temp").

@@ -12,9 +12,9 @@ import (
 )
 
 // Measure finds the bytes that each part of the plan needs for fn. It returns the report of a run
-// that fitted. The report's Plan can be opened as it is. This new plan has the name, notes, base,
-// pages, Go heap, OnError and warnings of the old plan. No region of it takes the [Rest], and its
-// Size is 0: the sum of the parts. No region warns during Measure.
+// that fitted. The report's Plan can be opened as it is. Apart from sizes and limits, this new plan
+// is the old plan with its defaults. No region of it takes the [Rest], and its Size is 0: the sum
+// of the parts. No region warns during Measure.
 //
 // Measure first runs fn in a shadow: a budget with the same parts, each arena with an equal share
 // of 16 GiB, or of 256 MiB on 32-bit targets and in race and asan builds, but at most of half of

@@ -43,8 +43,8 @@ type Plan struct {
 	// limits, page tables. The machine's free memory counts as a limit. Open fails if the result is
 	// less than 4 MiB. [Budget.Plan] has the result, and Report.GoHeap names the limit behind it.
 	GoHeap uint64
-	// CHeap is the memory of C's malloc, apart from the budget. It needs an import of package
-	// arena/with/malloc.
+	// CHeap is the memory of C's malloc, apart from the budget. It needs Linux, and an import of
+	// package arena/with/malloc.
 	CHeap CHeapPlan
 	// Expected is the use over time that the author of the plan expects, for pictures and `upfront
 	// check`. It has no effect on the layout.
