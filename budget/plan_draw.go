@@ -14,8 +14,8 @@ import (
 // place in the whole; a part's line also has the key or count. Guards, and the padding up to 64
 // KiB, have lines of their own. Apart from rounding, all sizes, except those of the Go heap and the
 // C heap, add up to the whole: the addresses of [Plan.Cost], which are a Report's Size. The
-// warnings of [Plan.Check] come last. For a plan with errors String returns only the number of
-// errors.
+// warnings of [Plan.Check] come last. For a plan with errors String returns only its name and the
+// number of errors.
 func (p Plan) String() string {
 	if errors := len(p.faults()); errors != 0 {
 		return fmt.Sprintf("plan %s: %s (Check names them)\n", jsonfile.Quote(p.Name), plural(errors, "error"))

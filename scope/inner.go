@@ -127,8 +127,9 @@ func (c *caches) append(list []Inner, st *Stack) []Inner {
 }
 
 // AppendInner appends to list the arenas in open scopes whose blocks can be freed one by one, the
-// oldest arena first, and then the caches. Made stays empty: see TellInner. The Stack's owner calls
-// AppendInner while these arenas aren't in use.
+// oldest arena first, and then the caches. It leaves out arenas that C made, and those whose header
+// was overwritten. Made stays empty: see TellInner. The Stack's owner calls AppendInner while these
+// arenas aren't in use.
 func (st *Stack) AppendInner(list []Inner) []Inner {
 	if st.h.Odd&oddRooms == 0 {
 		return list

@@ -2,6 +2,9 @@
 // for the packages of this module.
 //
 //	f, root := jsonfile.Parse("handheld.json:", data)
+//	if root == nil {
+//		return f.Err()
+//	}
 //	for member := range f.Members(root, []string{"regions", "reserve"}) {
 //		use(member.Name, member.Text)
 //	}
