@@ -36,17 +36,20 @@ type Graph struct {
 // instance.
 type Instance uint64
 
-// Size returns the number of bytes that Load and Instances take in a scope, for the graph in data
-// and a number of instances. The bytes are a copy of the blob, 4 bytes for each action, some 80
-// bytes, and for each instance 9 bytes and the instance's dynamic data. The alignment of the
-// instances may take 56 bytes more. Size checks data as Load does, but without a host. scratch must
-// have blob.ScratchSize bytes.
+// Size returns the number of bytes that Load and Instances take at most in a scope, for the graph in
+// data and a number of instances. The bytes are a copy of the blob, 4 bytes for each action, some
+// 80 bytes, for each instance 9 bytes and the instance's dynamic data, and the alignment. Size
+// checks data as Load does, but without a host. scratch must have blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, _, err := verify(data, scratch)
 	if err != nil {
 		return 0, err
 	}
-	return loadSize(r, data) + nodeSize + poolSize(r.Template.Len(), instances), nil
+	align := 8
+	if instances != 0 {
+		align = arena_c.LineSize
+	}
+	return align - 1 + loadSize(r, data) + nodeSize + poolSize(r.Template.Len(), instances), nil
 }
 
 // actionsOf returns the offset of the actions' indexes, which follow the copy of the blob.
