@@ -359,7 +359,7 @@ func TestResidentMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(w wayM) map[string]float64 {
+	run := func(w way) map[string]float64 {
 		f, err := h.run(w, file)
 		if err != nil {
 			t.Fatal(err)
@@ -371,7 +371,7 @@ func TestResidentMemory(t *testing.T) {
 	if glibcs["resident"] < 2*limitM*1e6 {
 		t.Errorf("glibc keeps only %.0f bytes: the work finds no fault", glibcs["resident"])
 	}
-	for _, w := range []wayM{moduleOnceM, mallocM, mallocOnceM} {
+	for _, w := range []way{moduleOnceM, mallocM, mallocOnceM} {
 		f := run(w)
 		if f["sum"] != glibcs["sum"] {
 			t.Errorf("%s: other results than with glibc", w.name)
@@ -393,7 +393,7 @@ func TestLibraries(t *testing.T) {
 	defer h.programs.end()
 	for _, l := range librariesL {
 		t.Run(l.name, func(t *testing.T) {
-			run := func(w wayL) map[string]float64 {
+			run := func(w way) map[string]float64 {
 				program, err := h.buildL(l, w)
 				if why := missing(""); errors.As(err, &why) {
 					t.Skip(err) // make deps doesn't install it

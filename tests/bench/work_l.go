@@ -26,13 +26,7 @@ var workL = work{
 const roundsL = "4"
 
 // figuresL are rows of each library. Bytes are medians, and CPU time is the least.
-var figuresL = []struct {
-	name, unit, key string
-	by              float64
-}{
-	{"at the end", "MB a process", "anonymous", 1e6},
-	{"CPU", "ms a process", "CPU", 1},
-}
+var figuresL = []figureOf{{"at the end", "MB a process", "anonymous", 1e6, true}, {"CPU", "ms a process", "CPU", 1, false}}
 
 // libraryL is a program below resident. Its folder is its build tag, and the name that pkg-config
 // has for a package of Debian.
@@ -44,20 +38,12 @@ var librariesL = []libraryL{
 	{name: "RocksDB", folder: "rocksdb", debian: "librocksdb-dev"},
 }
 
-// wayL is a malloc below a library.
-type wayL struct {
-	name      string
-	tag       string
-	preloaded string // a contestant
-	env       []string
-}
-
 var (
-	glibcL = wayL{name: "glibc"}
-	heapL  = wayL{name: "c_heap, trim 1s", tag: "c_heap"}
+	glibcL = way{name: "glibc"}
+	heapL  = way{name: "c_heap, trim 1s", how: "c_heap"}
 )
 
-var waysL = []wayL{
+var waysL = []way{
 	glibcL,
 	{name: "two variables", env: twoVariables},
 	{name: "jemalloc, no decay", preloaded: jemalloc, env: []string{noDecay}},
@@ -65,17 +51,9 @@ var waysL = []wayL{
 }
 
 func measureL(h *harness) (list []series, lacks error) {
-	var ways []wayL
-	for _, w := range waysL {
-		env, err := h.preload(w.preloaded)
-		if why := missing(""); errors.As(err, &why) {
-			lacks = errors.Join(lacks, err)
-			continue
-		} else if err != nil {
-			return nil, err
-		}
-		w.env = append(env, w.env...)
-		ways = append(ways, w)
+	ways, lacks, err := h.present(waysL)
+	if err != nil {
+		return nil, err
 	}
 	for _, l := range librariesL {
 		got, err := h.library(l, ways)
@@ -89,37 +67,23 @@ func measureL(h *harness) (list []series, lacks error) {
 	return list, lacks
 }
 
-// library runs a program in all ways in turn, because the machine may be busy.
-func (h *harness) library(l libraryL, ways []wayL) (list []series, lacks error) {
-	runs := make([][]map[string]float64, len(ways))
-	for range min(h.rounds, processesM) {
-		for i, w := range ways {
-			program, err := h.buildL(l, w)
-			if err != nil {
-				return nil, err
-			}
-			c := exec.Command(program, roundsL)
-			c.Env = slices.Concat(os.Environ(), w.env)
-			f, err := figuresOf(c)
-			if err != nil {
-				return nil, err
-			}
-			runs[i] = append(runs[i], f)
-			if f["sum"] != runs[0][0]["sum"] {
-				return nil, fmt.Errorf("%s: %s and %s have different results", l.name, w.name, ways[0].name)
-			}
+// library measures a library in all ways.
+func (h *harness) library(l libraryL, ways []way) (list []series, lacks error) {
+	runs, err := h.inTurn(ways, func(w way) (map[string]float64, error) {
+		program, err := h.buildL(l, w)
+		if err != nil {
+			return nil, err
 		}
+		c := exec.Command(program, roundsL)
+		c.Env = slices.Concat(os.Environ(), w.env)
+		return figuresOf(c)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.name, err)
 	}
 	for _, f := range figuresL {
 		for i, w := range ways {
-			x := newSeries("L "+l.name+", "+f.name, f.unit, w.name)
-			for _, run := range runs[i] {
-				x.values = append(x.values, run[f.key]/f.by)
-			}
-			if f.by != 1 {
-				x.values = []float64{median(x.values)}
-			}
-			list = append(list, x)
+			list = append(list, f.of(newSeries("L "+l.name+", "+f.name, f.unit, w.name), runs[i]))
 		}
 	}
 	for _, w := range ways {
@@ -140,18 +104,18 @@ func (h *harness) library(l libraryL, ways []wayL) (list []series, lacks error) 
 	return list, nil
 }
 
-func (h *harness) buildL(l libraryL, w wayL) (program string, err error) {
+func (h *harness) buildL(l libraryL, w way) (program string, err error) {
 	if l.debian != "" && exec.Command("pkg-config", "--exists", l.folder).Run() != nil {
 		return "", missing(l.debian)
 	}
-	return h.programs.build(l.folder+w.tag, []string{"go", "build", "-tags=" + l.folder + "," + w.tag}, "./resident/"+l.folder)
+	return h.programs.build(l.folder+w.how, []string{"go", "build", "-tags=" + l.folder + "," + w.how}, "./resident/"+l.folder)
 }
 
 var referencesL = regexp.MustCompile(`I +refs: +([0-9,]+)`)
 
 // countL returns the instructions of the program with one round. callgrind, which works A to S are
 // counted with, fails on programs with this many threads; cachegrind doesn't.
-func countL(program string, w wayL) (float64, error) {
+func countL(program string, w way) (float64, error) {
 	if _, err := exec.LookPath("valgrind"); err != nil {
 		return 0, missing("valgrind")
 	}

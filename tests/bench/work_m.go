@@ -36,35 +36,87 @@ const (
 
 var twoVariables = []string{"MALLOC_ARENA_MAX=2", "MALLOC_TRIM_THRESHOLD_=131072"}
 
-var figuresM = []struct {
-	name, key string
-	by        float64
-}{{endM, "resident", 1e6}, {peakM, "peak", 1e6}, {cpuM, "CPU", 1}}
+var figuresM = []figureOf{{endM, "a process", "resident", 1e6, true}, {peakM, "a process", "peak", 1e6, true},
+	{cpuM, "a process", "CPU", 1, false}}
 
-// wayM is a way to run the work.
-type wayM struct {
+// way is a way to run work M, or a library of work L.
+type way struct {
 	name      string
-	program   string // a folder below resident
-	how       string // its last argument
+	program   string // of M: a folder below resident
+	how       string // of M the program's last argument, of L a build tag
 	preloaded string // a contestant
 	env       []string
 }
 
+// present returns the ways whose libraries are on this machine, with the variables that preload
+// them.
+func (h *harness) present(all []way) (ways []way, lacks, err error) {
+	for _, w := range all {
+		env, err := h.preload(w.preloaded)
+		if why := missing(""); errors.As(err, &why) {
+			lacks = errors.Join(lacks, err)
+			continue
+		} else if err != nil {
+			return nil, nil, err
+		}
+		w.env = append(env, w.env...)
+		ways = append(ways, w)
+	}
+	return ways, lacks, nil
+}
+
+// inTurn runs a program in all ways in turn, some rounds long, because the machine may be busy. It
+// returns the figures of each way's processes. The sums of all are the same, or their work differs.
+func (h *harness) inTurn(ways []way, run func(w way) (map[string]float64, error)) (runs [][]map[string]float64, err error) {
+	runs = make([][]map[string]float64, len(ways))
+	for range min(h.rounds, processesM) {
+		for i, w := range ways {
+			f, err := run(w)
+			if err != nil {
+				return nil, err
+			}
+			runs[i] = append(runs[i], f)
+			if f["sum"] != runs[0][0]["sum"] {
+				return nil, fmt.Errorf("%s and %s have different results: their work differs", w.name, ways[0].name)
+			}
+		}
+	}
+	return runs, nil
+}
+
+// figureOf is a figure of processes, divided by `by`. A series has its median, or all values.
+type figureOf struct {
+	name, unit, key string
+	by              float64
+	isMedian        bool
+}
+
+// of sets the values of x from the figures of a way's processes.
+func (f figureOf) of(x series, runs []map[string]float64) series {
+	for _, run := range runs {
+		x.values = append(x.values, run[f.key]/f.by)
+	}
+	if f.isMedian {
+		x.values = []float64{median(x.values)}
+	}
+	return x
+}
+
 var (
-	plainM      = wayM{name: "M glibc", program: "plain"}
-	moduleOnceM = wayM{name: "M SQLite's module, one Trim", program: "module", how: "end"}
-	mallocM     = wayM{name: "M c_heap, trim 1s", program: "malloc", how: "1s"}
-	mallocOnceM = wayM{name: "M c_heap, one Trim", program: "malloc", how: "end"}
+	plainM      = way{name: "M glibc", program: "plain"}
+	moduleOnceM = way{name: "M SQLite's module, one Trim", program: "module", how: "end"}
+	mallocM     = way{name: "M c_heap, trim 1s", program: "malloc", how: "1s"}
+	mallocOnceM = way{name: "M c_heap, one Trim", program: "malloc", how: "end"}
 
-	mallocRoundM = wayM{name: "M c_heap, Trim each round", program: "malloc", how: "round"}
+	mallocRoundM = way{name: "M c_heap, Trim each round", program: "malloc", how: "round"}
 
-	waysM = []wayM{
+	waysM = []way{
 		plainM,
-		{name: "M glibc, two variables", program: "plain", env: twoVariables},
-		{name: "M jemalloc", program: "plain", preloaded: jemalloc},
-		{name: "M jemalloc, no decay", program: "plain", preloaded: jemalloc, env: []string{noDecay}},
-		{name: "M mimalloc", program: "plain", preloaded: mimalloc},
-		{name: "M mimalloc, no delay", program: "plain", preloaded: mimalloc, env: []string{noDelay}},
+		{name: "M glibc, two variables", env: twoVariables, program: "plain"},
+		{name: "M jemalloc", preloaded: jemalloc, program: "plain"},
+		{name: "M jemalloc, no decay", preloaded: jemalloc, env: []string{noDecay}, program: "plain"},
+		{name: "M mimalloc", preloaded: mimalloc, program: "plain"},
+		{name: "M mimalloc, no delay", preloaded: mimalloc, env: []string{noDelay}, program: "plain"},
 		moduleOnceM,
 		{name: "M c_heap", program: "malloc"},
 		mallocM,
@@ -83,42 +135,17 @@ func measureM(h *harness) (list []series, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var ways []wayM
-	var lacks error
-	for _, w := range waysM {
-		env, err := h.preload(w.preloaded)
-		if why := missing(""); errors.As(err, &why) {
-			lacks = errors.Join(lacks, err)
-			continue
-		} else if err != nil {
-			return nil, err
-		}
-		w.env = append(env, w.env...)
-		ways = append(ways, w)
+	ways, lacks, err := h.present(waysM)
+	if err != nil {
+		return nil, err
 	}
-	runs := make([][]map[string]float64, len(ways))
-	for range min(h.rounds, processesM) {
-		for i, w := range ways {
-			f, err := h.run(w, file)
-			if err != nil {
-				return nil, err
-			}
-			runs[i] = append(runs[i], f)
-			if f["sum"] != runs[0][0]["sum"] {
-				return nil, fmt.Errorf("%s and %s have different results: their work differs", w.name, ways[0].name)
-			}
-		}
+	runs, err := h.inTurn(ways, func(w way) (map[string]float64, error) { return h.run(w, file) })
+	if err != nil {
+		return nil, err
 	}
 	for i, w := range ways {
 		for _, f := range figuresM {
-			x := newSeries(w.name, "a process", f.name)
-			for _, run := range runs[i] {
-				x.values = append(x.values, run[f.key]/f.by)
-			}
-			if f.name != cpuM {
-				x.values = []float64{median(x.values)}
-			}
-			list = append(list, x)
+			list = append(list, f.of(newSeries(w.name, f.unit, f.name), runs[i]))
 		}
 	}
 	return list, lacks
@@ -139,7 +166,7 @@ func (h *harness) resident(name string) (program string, err error) {
 	return h.programs.build(name, []string{"go", "build"}, "./resident/"+name)
 }
 
-func (h *harness) run(w wayM, file string) (map[string]float64, error) {
+func (h *harness) run(w way, file string) (map[string]float64, error) {
 	program, err := h.resident(w.program)
 	if err != nil {
 		return nil, err

@@ -8,24 +8,19 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log"
 	"os"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	_ "github.com/mattn/go-sqlite3"
+
+	"github.com/upfront-mem/upfront/tests/bench/resident/process"
 )
 
 const (
 	goroutines = 16
 	rounds     = 6
-
-	// idle is the time between the last round and the measurement. The trim of 1 s in a plan needs
-	// up to 2 s.
-	idle = 3 * time.Second
 )
 
 const visits = `
@@ -69,8 +64,8 @@ func Main(plan uint64, trim func()) {
 			trim()
 		}
 	}
-	time.Sleep(idle)
-	f, err := figures()
+	time.Sleep(process.Idle)
+	f, err := process.Figures()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -137,26 +132,4 @@ func results(db *sql.DB, query string) (sum uint64, err error) {
 		}
 	}
 	return sum, rows.Err()
-}
-
-// figures returns the memory and the CPU time of this process.
-func figures() (map[string]float64, error) {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		return nil, err
-	}
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return nil, err
-	}
-	f := map[string]float64{"CPU": float64(used.Utime.Nano()+used.Stime.Nano()) / 1e6}
-	for line := range strings.Lines(string(status)) {
-		var kilobytes float64
-		if n, _ := fmt.Sscanf(line, "VmRSS: %f kB", &kilobytes); n == 1 {
-			f["resident"] = 1024 * kilobytes
-		} else if n, _ := fmt.Sscanf(line, "VmHWM: %f kB", &kilobytes); n == 1 {
-			f["peak"] = 1024 * kilobytes
-		}
-	}
-	return f, nil
 }
