@@ -36,10 +36,10 @@ type Graph struct {
 // instance.
 type Instance uint64
 
-// Size returns the number of bytes that Load and Instances take at most in a scope, for the graph in
-// data and a number of instances. The bytes are a copy of the blob, 4 bytes for each action, some
-// 80 bytes, for each instance 9 bytes and the instance's dynamic data, and the alignment. Size
-// checks data as Load does, but without a host. scratch must have blob.ScratchSize bytes.
+// Size returns the bytes that Load and Instances take at most in a scope, for the graph in data and
+// a number of instances. The bytes are a copy of the blob, 4 bytes for each action, some 80 bytes,
+// for each instance 9 bytes and the instance's dynamic data, and the alignment. Size checks data as
+// Load does, but without a host. scratch must have blob.ScratchSize bytes.
 func Size(data, scratch []byte, instances int) (int, error) {
 	r, _, err := verify(data, scratch)
 	if err != nil {
