@@ -143,7 +143,7 @@ func linesOf(arenas []budget.ArenaReport, of uint64) []reportLine {
 			list[i].objects += s.Objects
 		}
 	}
-	return holders(list, "line", "", of, false)
+	return holders(list, "line", "", of, len(arenas) == 1)
 }
 
 // short returns a line of code without folders: "level.load load.go:31" for

@@ -148,6 +148,15 @@ func TestWhoEats(t *testing.T) {
 
 const longName = "a-name-that-is-as-long-as-it-may"
 
+// TestLinesOfOneArena: a part of one arena has no sum apart, for lines of code as well.
+func TestLinesOfOneArena(t *testing.T) {
+	r := budget.Report{Name: "pond", Size: 1 << 20, Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region",
+		Size: 1 << 20, Used: 4096, Peak: 4096, Sites: []budget.Site{{Made: []string{"a.load /src/load.go:31"}, Objects: 2, Bytes: 4096}}}}}
+	html := drawn(t, func(w io.Writer) error { return view.ReportHTML(w, r) })
+	assert.Contains(t, html, "load.go:31")
+	assert.NotContains(t, html, "Together")
+}
+
 // TestManySlots: 4,096 different slots of a budget of 256 GiB make a small picture with complete
 // sums.
 func TestManySlots(t *testing.T) {

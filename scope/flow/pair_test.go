@@ -27,8 +27,8 @@ type pair struct {
 	errors int
 }
 
-// TestModel: random graphs and operations do the same in the runner and in the model.
-func TestModel(t *testing.T) {
+// TestRandomGraphs: random graphs and operations do the same in the runner and in the model.
+func TestRandomGraphs(t *testing.T) {
 	rounds := step.Pick(100, 1500, 200_000)
 	took := map[string]int{}
 	outer := openScope(t)

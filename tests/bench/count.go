@@ -110,16 +110,22 @@ func callgrind(counts figures, prefix string, line ...string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
+	_, failed := valgrind(nil, append([]string{"--tool=callgrind", "--separate-threads=yes", "--dump-line=no",
+		"--callgrind-out-file=" + filepath.Join(folder, "out")}, line...)...)
+	return errors.Join(failed, readCounts(counts, folder, prefix))
+}
+
+// valgrind runs a tool of valgrind with these variables, and returns the output.
+func valgrind(env []string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c := exec.CommandContext(ctx, "valgrind", append([]string{"--tool=callgrind", "--separate-threads=yes", "--dump-line=no",
-		"--callgrind-out-file=" + filepath.Join(folder, "out")}, line...)...)
-	c.Env = append(os.Environ(), pinned...)
-	out, failed := c.CombinedOutput()
-	if failed != nil {
-		failed = fmt.Errorf("callgrind: %w: %s", failed, out)
+	c := exec.CommandContext(ctx, "valgrind", args...)
+	c.Env = slices.Concat(os.Environ(), pinned, env)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("valgrind %s: %w: %s", args[0], err, out)
 	}
-	return errors.Join(failed, readCounts(counts, folder, prefix))
+	return out, err
 }
 
 // childCount runs the works' loops in two lengths, with a dump of callgrind for each.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +19,7 @@ var workL = work{
 	columns: []string{"glibc", "two variables", "jemalloc, no decay", "c_heap, trim 1s"},
 	page:    "resident/README.md",
 	parts:   []part{{name: "L", measure: measureL}},
-	peers:   []string{"libc6", "libjemalloc2", "libvips42", "librocksdb7.8"},
+	peers:   []string{"libc6", "libjemalloc2", "libvips-dev", "librocksdb-dev"},
 }
 
 const roundsL = "4"
@@ -119,14 +118,13 @@ func countL(program string, w way) (float64, error) {
 	if _, err := exec.LookPath("valgrind"); err != nil {
 		return 0, missing("valgrind")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c := exec.CommandContext(ctx, "valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", program, "1")
-	c.Env = slices.Concat(os.Environ(), pinned, w.env)
-	out, err := c.CombinedOutput()
-	found := referencesL.FindSubmatch(out)
-	if err != nil || found == nil {
-		return 0, fmt.Errorf("cachegrind of %s: %w: %s", program, err, out)
+	var failed error
+	for range tries {
+		out, err := valgrind(w.env, "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", program, "1")
+		if found := referencesL.FindSubmatch(out); err == nil && found != nil {
+			return strconv.ParseFloat(strings.ReplaceAll(string(found[1]), ",", ""), 64)
+		}
+		failed = errors.Join(failed, err)
 	}
-	return strconv.ParseFloat(strings.ReplaceAll(string(found[1]), ",", ""), 64)
+	return 0, fmt.Errorf("no count of %s: %w", program, failed)
 }

@@ -213,7 +213,7 @@ func TestRingFull(t *testing.T) {
 		"2000000000":          "no plan has as much",
 		"9000000000000000000": "no plan has as much",
 	} {
-		if _, err := strconv.Atoi(n); err != nil || strconv.IntSize == 32 && knob == "no plan has as much" {
+		if strconv.IntSize == 32 && knob == "no plan has as much" {
 			continue // of 64 bits
 		}
 		r, stderr := play(t, 3, "-wad", doom.Builtin, "-maps", "MAP01", "-rollback", n)

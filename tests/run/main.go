@@ -7,7 +7,6 @@
 //	run fuzz TIME [PATTERN]                   fuzz targets: run fuzz 10s 'Fuzz(Load|WAD)'
 //	run cross [TARGET...]                     builds the targets of cross/targets.json
 //	run cross-test [TARGET...]                their tests, under an emulator
-//	run exceptions                            the packages and tests that don't run there
 //	run device NAME...                        frogpond as on a device
 //	run dist                                  a tarball for each target
 //	run deps                                  lists the Debian packages to install
@@ -55,9 +54,6 @@ func run(args []string) error {
 			fmt.Print(m)
 		}
 		return err
-	case "exceptions":
-		fmt.Print(exceptionsTable())
-		return nil
 	case "lint":
 		return p.alone("lint", func() error { return p.lint(args, true) })
 	case "fuzz":

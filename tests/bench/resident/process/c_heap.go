@@ -6,7 +6,7 @@ import (
 	"log"
 	"time"
 
-	_ "github.com/upfront-mem/upfront/arena/with/malloc"
+	"github.com/upfront-mem/upfront/arena/with/malloc"
 	"github.com/upfront-mem/upfront/budget"
 )
 
@@ -27,3 +27,6 @@ func Open() (end func()) {
 		}
 	}
 }
+
+// trim returns the free memory of the heap to the system.
+func trim() { malloc.Trim() }

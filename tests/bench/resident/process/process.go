@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,12 +29,13 @@ const Idle = 3 * time.Second
 type Task func(goroutine int) (sum uint64, free func(), err error)
 
 // Main runs the task in rounds, and prints the figures of the process as JSON. In a round all
-// goroutines work, wait for each other, and free their memory. The program's only argument is the
-// number of rounds. The figures of a single round are from its end, without the idle time.
+// goroutines work, wait for each other, and free their memory. The program's first argument is the
+// number of rounds. The figures are from the end of an idle time, but of a single round, and after
+// "end", without it. After "end", a c_heap returns its free memory first.
 func Main(task Task) {
 	log.SetFlags(0)
-	if len(os.Args) != 2 {
-		log.Fatal("usage: ROUNDS")
+	if len(os.Args) != 2 && !slices.Equal(os.Args[2:], []string{"end"}) {
+		log.Fatal("usage: ROUNDS [end]")
 	}
 	rounds, err := strconv.Atoi(os.Args[1])
 	if err != nil {
@@ -47,7 +49,10 @@ func Main(task Task) {
 		}
 		sum, used = sum*31+of, max(used, now)
 	}
-	if rounds > 1 {
+	switch {
+	case len(os.Args) > 2:
+		trim()
+	case rounds > 1:
 		time.Sleep(Idle)
 	}
 	f, err := Figures()
