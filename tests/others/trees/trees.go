@@ -56,7 +56,8 @@ func run(ctx context.Context, m *row.Meter, short bool, tags string, env []strin
 	}
 	program := exec.CommandContext(ctx, path, rounds)
 	program.Env = slices.Concat(os.Environ(), env)
-	var warned bytes.Buffer // by the loader, if the library isn't installed: then glibc's malloc is in use
+	// The loader warns if the library isn't installed: then glibc's malloc is in use.
+	var warned bytes.Buffer
 	program.Stderr = &warned
 	out, err := program.Output()
 	if err != nil || warned.Len() > 0 && !short {
