@@ -38,7 +38,7 @@ import (
 // it.
 type Site struct {
 	calls uint32
-	_     [4]byte // so that its struct grows by its own size: see scope.Stack.TableBytes
+	_     [4]byte // so that its struct grows by its own size: see stack.Stack.TableBytes
 }
 
 // Note keeps the present call stack. Cost: about a microsecond; for a call stack seen before no Go
@@ -204,7 +204,11 @@ func appendCall(text []byte, frame runtime.Frame) []byte {
 var library = func() []string {
 	own := reflect.TypeFor[Header]().PkgPath()
 	house := path.Dir(own)
-	return []string{own, path.Join(house, "arena"), path.Join(house, "scope"), path.Join(house, "scope/cache"), path.Join(house, "budget"), path.Join(house, "budget/save")}
+	list := []string{own}
+	for _, name := range []string{"arena", "scope", "scope/stack", "scope/cache", "budget", "budget/save"} {
+		list = append(list, path.Join(house, name))
+	}
+	return list
 }()
 
 // packageOf returns the package of a function by its name: "a.b/c" of "a.b/c.(*Frog).Jump".

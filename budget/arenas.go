@@ -6,7 +6,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Arenas is package record's access to the arenas of a budget.
@@ -26,7 +26,7 @@ func TableBytes(plan Plan) (uint64, error) {
 func (a Arenas) Plan() Plan { return a.b.Plan() }
 
 // List returns the arenas in map order: regions with their slots, frame, scratch arenas.
-func (a Arenas) List() []*scope.Stack { return a.b.stacks }
+func (a Arenas) List() []*stack.Stack { return a.b.stacks }
 
 // AtSetUp returns an error after Close or Seal, when it is too late to record the arenas.
 func (a Arenas) AtSetUp(what string) error {
@@ -40,7 +40,7 @@ func (a Arenas) AtSetUp(what string) error {
 }
 
 // Dry returns the arenas of a budget that has tables, on the Go heap, but no memory for its arenas.
-// Of the arenas' methods that allocate, only [scope.Stack.Play] works. Dry fails if the plan is
+// Of the arenas' methods that allocate, only [stack.Stack.Play] works. Dry fails if the plan is
 // invalid or can't be laid out.
 func Dry(plan Plan) (Arenas, error) {
 	b, err := openDry(plan)
@@ -58,7 +58,7 @@ func openDry(plan Plan) (*Budget, error) {
 	}
 	b.grant.memory = newDryMemory(l)
 	b.makeTable(l)
-	b.makeStacks((*scope.Stack).StartDry)
+	b.makeStacks(stack.StartDry)
 	b.published.begin(b.stacks, len(b.regions), len(b.frame))
 	return b, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Errors for errors.Is.
@@ -30,14 +31,14 @@ type Budget struct {
 	shape     arena_c.Map // the map's header as [Budget.Walk] expects it
 	cost      Cost
 	heap      GoHeap         // as of Open
-	stacks    []*scope.Stack // all arenas in map order: regions, frame, scratch
+	stacks    []*stack.Stack // all arenas in map order: regions, frame, scratch
 	regions   []*region      // bottom first, one for each slot
 	slots     []*Slots
-	frame     []*scope.Stack
+	frame     []*stack.Stack
 	current   scope.Scope // the frame's own
 	buffer    int         // index of the current buffer
 	traced    bool        // NextFrame is inside its trace region
-	scratches []*scope.Stack
+	scratches []*stack.Stack
 	leases    *leases // of the scratch arenas
 	left      *leftOpen
 	restoreGo func()

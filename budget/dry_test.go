@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // TestDryHolds plays events in dry arenas in any order; after each, the core finds the tables
@@ -22,7 +22,7 @@ func TestDryHolds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	did := map[string]int{}
 	for range 20000 {
-		e := scope.Event{Kind: scope.EventKind(r.IntN(int(scope.EventLabels) + 2)), Size: r.Uint64N(300), Name: "s"}
+		e := stack.Event{Kind: stack.EventKind(r.IntN(int(stack.EventLabels) + 2)), Size: r.Uint64N(300), Name: "s"}
 		if r.IntN(100) == 0 {
 			e.Size = r.Uint64()
 		}
@@ -44,7 +44,7 @@ func TestDryHolds(t *testing.T) {
 	}
 	require.Len(t, did, 3)
 	for st.Depth() > 0 {
-		require.NoError(t, st.Play(scope.Event{Kind: scope.EventClose}))
+		require.NoError(t, st.Play(stack.Event{Kind: stack.EventClose}))
 	}
 	require.Zero(t, st.Row().Temp.Depth)
 	require.Zero(t, st.Row().Used())

@@ -60,9 +60,9 @@ func (b *Budget) NextFrame() (err error) {
 	}
 	ending, oldest := b.frame[b.buffer], b.frame[next]
 	changed := b.published.frame[b.buffer].changed() // first, because ending may be oldest
-	if s, used, ok := ending.NextPlain(oldest); ok {
+	if h, gen, used, ok := ending.NextPlain(oldest); ok {
 		b.publishPlain(next, used, changed)
-		b.buffer, b.current = next, s
+		b.buffer, b.current = next, scope.At(h, gen)
 		return nil
 	}
 	return b.endFrame(next)
@@ -84,7 +84,7 @@ func (b *Budget) endFrame(next int) (err error) {
 		freeze()
 		// empty already, unless a finalizer ended the goroutine
 		err = errors.Join(err, oldest.CloseTo(0))
-		b.buffer, b.current = next, oldest.Open(frameScope)
+		b.buffer, b.current = next, scope.At(oldest.Open(0, frameScope))
 		b.publishFrame()
 	}()
 	closed := ending.CloseTo(1)

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/upfront-mem/upfront/platform"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 const (
@@ -98,11 +98,8 @@ func (p Plan) tableBytes() (tables, sites uint64) {
 	usual := p.Limits.orDefault()
 	for i, part := range p.sized() {
 		l := part.own.or(usual)
-		st := scope.Stack{Owned: l.Owned, Names: l.Labels}
-		if i < len(p.Regions) && p.Regions[i].Warn != 0 {
-			st.WarnAt(int(p.Regions[i].Warn), nil, nil)
-		}
-		each, more := st.TableBytes(uint64(l.Scopes))
+		warns := i < len(p.Regions) && p.Regions[i].Warn != 0
+		each, more := stack.Config{Owned: l.Owned, Names: l.Labels}.TableBytes(uint64(l.Scopes), warns)
 		tables, sites = tables+part.count*each, sites+part.count*more
 	}
 	return tables, sites

@@ -6,7 +6,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Inside lists the contents of an arena at one moment: of a region or slot, a buffer of the frame,
@@ -119,7 +119,7 @@ func (b *Budget) lookInside(index int, within []arena.Inner) (Inside, error) {
 		_, name, site := l.st.Opened(i)
 		l.Scopes = append(l.Scopes, OpenScope{name, l.st.MarkAt(i), l.calls.of(*site)})
 	}
-	var survey scope.Survey
+	var survey stack.Survey
 	l.Known = survey.Each(l.st, l.add)
 	for _, a := range within {
 		if err := l.lookInto(a); err != nil {
@@ -131,7 +131,7 @@ func (b *Budget) lookInside(index int, within []arena.Inner) (Inside, error) {
 
 type look struct {
 	Inside
-	st    *scope.Stack
+	st    *stack.Stack
 	calls callLines
 }
 
@@ -147,7 +147,7 @@ func (c callLines) of(site arena_c.Site) []string {
 	return lines
 }
 
-func (l *look) add(p *scope.Piece) {
+func (l *look) add(p *stack.Piece) {
 	t := Span{Offset: p.Offset, Size: p.Size, Padding: p.Padding, Kind: p.Kind, Type: p.Type(), Scope: p.Scope, Label: p.Label,
 		Ends: p.Ends(l.st), Order: p.Order, Made: l.calls.of(p.Made())}
 	if p.Pool != nil {

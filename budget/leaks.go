@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Leaks counts leaks by kind. Leases and slots count only at Close, because an owner may release
@@ -59,7 +59,7 @@ func (l *leaks) add(name, began string) {
 
 // addScope adds a scope. It makes a text only for the leaks that it keeps, so a program that leaks
 // at each NextFrame stops allocating.
-func (l *leaks) addScope(st *scope.Stack, depth int) {
+func (l *leaks) addScope(st *stack.Stack, depth int) {
 	if l.count >= reportErrors {
 		l.count++
 		return
@@ -105,21 +105,21 @@ const beganAt = " at:\n" // in the text of Site.Tell, before the calls
 // leftOpen holds the scopes of frame and scratch that were left open.
 type leftOpen struct {
 	mu      sync.Mutex
-	counted map[opened]scope.Scope // the last counted scope at each depth of an arena
-	leaks   map[*scope.Stack]*leaks
+	counted map[opened]uint64 // the generation of the last counted scope at each depth of an arena
+	leaks   map[*stack.Stack]*leaks
 }
 
 type opened struct {
-	stack *scope.Stack
+	stack *stack.Stack
 	depth int
 }
 
 func newLeftOpen() *leftOpen {
-	return &leftOpen{counted: map[opened]scope.Scope{}, leaks: map[*scope.Stack]*leaks{}}
+	return &leftOpen{counted: map[opened]uint64{}, leaks: map[*stack.Stack]*leaks{}}
 }
 
 // add counts the open scopes from a depth up, each once.
-func (l *leftOpen) add(st *scope.Stack, depth int) {
+func (l *leftOpen) add(st *stack.Stack, depth int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for ; depth < st.Depth(); depth++ {
@@ -146,7 +146,7 @@ func (l *leftOpen) count() (all int) {
 	return all
 }
 
-func (l *leftOpen) err(budget string, st *scope.Stack) error {
+func (l *leftOpen) err(budget string, st *stack.Stack) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	open := l.leaks[st]

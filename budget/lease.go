@@ -13,6 +13,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // leases are the scratch arenas of an open budget, by worker. A worker that is known at set-up
@@ -59,7 +60,7 @@ type lendable struct {
 	state  atomic.Uint64
 	from   *leases
 	index  int
-	stacks []*scope.Stack
+	stacks []*stack.Stack
 	site   arena_c.Site // the call of Lease
 	_      [64]byte     // a cache line of its own
 }
@@ -76,7 +77,7 @@ const (
 	scratchStates = 8
 )
 
-func newLeases(plan Plan, scratches []*scope.Stack, left *leftOpen, published *published) *leases {
+func newLeases(plan Plan, scratches []*stack.Stack, left *leftOpen, published *published) *leases {
 	n, each := plan.Scratch.Workers, plan.Scratch.Each
 	p := &leases{budget: plan.Name, left: left, published: published, each: each,
 		free: make(chan int, n), over: make(chan struct{}), workers: make([]lendable, n)}
@@ -110,7 +111,7 @@ func (p *leases) of(worker int) scope.Scratches {
 	if !w.is(scratchFixed) {
 		p.fix(worker)
 	}
-	return w.stacks[0].Scratches()
+	return scope.ScratchesOf(w.stacks[0])
 }
 
 func (p *leases) fix(worker int) {
@@ -190,7 +191,7 @@ func (w *lendable) lend(from uint64) (l Lease, lost bool) {
 		w.site.Note() // Close reads the site of lent workers
 		w.state.Store(held)
 	}
-	return Lease{w.stacks[0].Scratches(), w, held}, false
+	return Lease{scope.ScratchesOf(w.stacks[0]), w, held}, false
 }
 
 // wait returns a loan once a worker is free for it, or an error when ctx ends or lending has ended.

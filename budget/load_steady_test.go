@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // fillPart is a load's function that captures no variable: it makes an object, a pool and
@@ -175,5 +177,11 @@ func TestWhoEmptiedIsTold(t *testing.T) {
 	require.NoError(t, room.Release(background))
 	assert.Regexp(t, `region room 0 was last emptied .* ago, by a Release of region room 0\b`, says())
 	require.NoError(t, b.Close())
-	assert.Contains(t, fmt.Sprint(scope.WasClosed(s)), " ago, by a Release of region room 0")
+	assert.Contains(t, fmt.Sprint(closedError(s)), " ago, by a Release of region room 0")
+}
+
+// closedError returns the error of a container in the closed scope s.
+func closedError(s scope.Scope) error {
+	header, gen := s.C()
+	return stack.WasClosed((*arena_c.Scopes)(header), gen)
 }

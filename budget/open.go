@@ -6,6 +6,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Open checks the plan, reserves all memory of the plan and lays it out. After that the budget asks
@@ -73,11 +74,11 @@ func (b *Budget) layOut(l layout, from func(Plan, layout) (grant, error)) (err e
 	if err := b.openMirror(b.plan.Name); err != nil {
 		return errors.Join(err, b.giveBack())
 	}
-	b.makeStacks((*scope.Stack).Start)
+	b.makeStacks(stack.Start)
 	b.watchUse()
 	b.leases = newLeases(b.plan, b.scratches, b.left, &b.published)
 	if len(b.frame) > 0 {
-		b.current = b.frame[0].Open(frameScope)
+		b.current = scope.At(b.frame[0].Open(0, frameScope))
 	}
 	b.published.begin(b.stacks, len(b.regions), len(b.frame))
 	b.track(b.regions)
@@ -108,7 +109,7 @@ func (b *Budget) makeTable(l layout) {
 }
 
 // makeStacks makes the Go side of each arena of the map; start binds it to its row.
-func (b *Budget) makeStacks(start func(*scope.Stack, *arena_c.Row)) {
+func (b *Budget) makeStacks(start func(stack.Config, *arena_c.Row) *stack.Stack) {
 	for level, part := range b.plan.sized() {
 		for i := range int(part.count) {
 			name := part.name(i)
@@ -130,17 +131,16 @@ func (b *Budget) makeStacks(start func(*scope.Stack, *arena_c.Row)) {
 	}
 }
 
-func (b *Budget) makeStack(name string, part sizedPart, index, base int, start func(*scope.Stack, *arena_c.Row)) *scope.Stack {
+func (b *Budget) makeStack(name string, part sizedPart, index, base int, start func(stack.Config, *arena_c.Row) *stack.Stack) *stack.Stack {
 	limits := part.own.or(b.plan.Limits)
-	st := &scope.Stack{Budget: b.plan.Name, Arena: name, Part: part.part, Index: index, Kind: part.of, Key: part.key, TableKeys: part.keys,
-		Owned: limits.Owned, Names: limits.Labels,
-		Base: base, From: b.memory.Base(), Size: b.Size(), Pages: (*budgetPages)(b)}
-	start(st, b.table.Row(uint64(len(b.stacks))))
+	st := start(stack.Config{Budget: b.plan.Name, Arena: name, Part: part.part, Index: index, Kind: part.of,
+		Key: part.key, TableKeys: part.keys, Owned: limits.Owned, Names: limits.Labels, Base: base,
+		From: b.memory.Base(), Size: b.Size(), Pages: (*budgetPages)(b)}, b.table.Row(uint64(len(b.stacks))))
 	b.stacks = append(b.stacks, st)
 	return st
 }
 
-func (b *Budget) addRegion(level, slot int, st *scope.Stack) {
+func (b *Budget) addRegion(level, slot int, st *stack.Stack) {
 	planned := b.plan.Regions[level]
 	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, track: planned.Track,
 		trims: planned.Trim == TrimEmpty, trimmed: true, stack: st}

@@ -12,6 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Region is a region of an open budget, or a slot from its Acquire to its Release. Rewinding a
@@ -42,7 +43,7 @@ type region struct {
 	trimmed   bool // since the last load; at first no page was used by a load
 	zero      bool // trimmed, and all its bytes are zero
 	moved     bool // since the last load: it may have another region's bytes
-	stack     *scope.Stack
+	stack     *stack.Stack
 	word      atomic.Uint64 // the phase and the count of its changes: see step
 	owner     atomic.Uint64 // see ownerShut
 	busy      *load         // the innermost load that touches it; guarded by b.mu
@@ -100,7 +101,7 @@ func (r *region) open() scope.Scope {
 		r.stack.Clear(r.moved) // Open's bytes are zero
 	}
 	r.trimmed, r.zero, r.moved = false, false, false
-	return r.stack.Open(r.name)
+	return scope.At(r.stack.Open(0, r.name))
 }
 
 // keep ends the load and returns the new word. It fails if fn left a scope open or ignored that an

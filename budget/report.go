@@ -9,6 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // ArenaReport describes an arena: a region, a slot, a buffer of the frame, or a scratch arena.
@@ -42,10 +43,10 @@ type ArenaReport struct {
 	// Sites.
 	Sites []Site `json:"sites,omitempty"`
 	// Caches has the counts of all caches of package cache in the arena since Open.
-	Caches scope.CacheCounts `json:"caches,omitzero"`
+	Caches stack.CacheCounts `json:"caches,omitzero"`
 	// Inner has the heaps, buddies, rings and pools of package arena, and the caches, in the
 	// arena's open scopes.
-	Inner []scope.Inner `json:"inner,omitempty"`
+	Inner []stack.Inner `json:"inner,omitempty"`
 
 	Fulls    int    `json:"fulls,omitempty"`     // full errors since Open, without those of Acquire
 	LastFull string `json:"last_full,omitempty"` // the text of the last one
@@ -116,14 +117,14 @@ func (r Report) clone() Report {
 // clone turns empty lists into nil, as decoding from JSON does.
 func (r ArenaReport) clone() ArenaReport {
 	r.Labels, r.Scopes = append([]scope.Usage(nil), r.Labels...), append([]scope.Usage(nil), r.Scopes...)
-	r.Sites, r.Inner = append([]Site(nil), r.Sites...), append([]scope.Inner(nil), r.Inner...)
+	r.Sites, r.Inner = append([]Site(nil), r.Sites...), append([]stack.Inner(nil), r.Inner...)
 	return r
 }
 
 // figures is the report of one arena. Published ones are copies in memory of their own, made at
 // Open, so any goroutine may read them. Publishing makes no Go allocation.
 type figures struct {
-	stack *scope.Stack
+	stack *stack.Stack
 	seen  uint64 // of frame and scratch: Stack.Changes when read; 0: read again
 	ArenaReport
 	failed int              // finalizers
@@ -132,15 +133,15 @@ type figures struct {
 	since  uint64           // highest use since the peak was last reset
 	full   *scope.FullError // the last; its text is made when the report is copied
 	gauge  *gauge           // nil: the budget has no timeline
-	sites  *scope.Sites     // in checked builds, or nil
+	sites  *stack.Sites     // in checked builds, or nil
 	rests  bool             // no scope was open
-	rest   scope.Rest       // of that moment
+	rest   stack.Rest       // of that moment
 }
 
-func newFigures(st *scope.Stack) figures {
+func newFigures(st *stack.Stack) figures {
 	f := figures{stack: st, ArenaReport: ArenaReport{Name: arenaName(st), Part: st.Part, Index: st.Index, Kind: st.Kind}}
 	if arena_c.Checked && f.isRegion() { // only of regions: a frame is published too often
-		f.sites = new(scope.Sites)
+		f.sites = new(stack.Sites)
 	}
 	return f
 }
@@ -149,7 +150,7 @@ func newFigures(st *scope.Stack) figures {
 // In other arenas a timeline resets that peak.
 func (f *figures) isRegion() bool { return f.stack.Row().Kind == arena_c.KindRegion }
 
-func arenaName(st *scope.Stack) string { return strings.TrimPrefix(st.Arena, "region ") }
+func arenaName(st *stack.Stack) string { return strings.TrimPrefix(st.Arena, "region ") }
 
 // read reads the arena now. It reuses the memory of the lists.
 func (f *figures) read() {
@@ -223,7 +224,7 @@ func (f *figures) now() figures {
 // tell makes the texts of a copy: each is a Go allocation.
 func (f *figures) tell() {
 	f.Sites = f.sitesNow()
-	scope.TellInner(f.Inner)
+	stack.TellInner(f.Inner)
 	if f.full != nil {
 		f.LastFull = f.full.Error()
 	}
@@ -274,7 +275,7 @@ type published struct {
 	watched atomic.Bool // there is a timeline
 }
 
-func (p *published) begin(stacks []*scope.Stack, regions, buffers int) {
+func (p *published) begin(stacks []*stack.Stack, regions, buffers int) {
 	p.list = make([]figures, 0, len(stacks))
 	for _, st := range stacks {
 		f := newFigures(st)
@@ -297,7 +298,7 @@ func (p *published) copyLocked(arena int) figures {
 	f := p.list[arena]
 	f.ArenaReport = f.clone()
 	if f.sites != nil { // making their texts takes longer than a load should wait
-		f.sites = &scope.Sites{List: slices.Clone(f.sites.List)}
+		f.sites = &stack.Sites{List: slices.Clone(f.sites.List)}
 	}
 	return f
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // requireRoundTrip checks that a report comes back from JSON unchanged, except OnError, which isn't
@@ -510,7 +511,7 @@ func TestScopeWithoutANameIsLogged(t *testing.T) {
 
 // TestInnerArenasAreLogged: heaps and caches have no names, so a log counts them.
 func TestInnerArenasAreLogged(t *testing.T) {
-	r := budget.ArenaReport{Name: "level", Inner: []scope.Inner{{Kind: "heap", Used: 8}, {Kind: "cache", CacheCounts: scope.CacheCounts{Hits: 2}}}}
+	r := budget.ArenaReport{Name: "level", Inner: []stack.Inner{{Kind: "heap", Used: 8}, {Kind: "cache", CacheCounts: stack.CacheCounts{Hits: 2}}}}
 	inner := logged(t, r)["inner"].(map[string]any)
 	assert.InDelta(t, 8, inner["0"].(map[string]any)["used"], 0)
 	assert.InDelta(t, 2, inner["1"].(map[string]any)["hits"], 0)

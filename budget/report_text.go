@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // String draws the memory map: a bar for each region, then for each frame buffer and scratch arena,
@@ -98,7 +99,7 @@ func (c CHeapReport) runtimeText() string {
 }
 
 // hitText returns the share of hits in words.
-func hitText(c scope.CacheCounts) string {
+func hitText(c stack.CacheCounts) string {
 	if c.Hits+c.Misses == 0 {
 		return "no reads"
 	}

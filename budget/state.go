@@ -7,6 +7,7 @@ import (
 
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // State gives package save access to one load of a region. Package save copies and restores the
@@ -51,7 +52,7 @@ func (s *State) Slot() string {
 }
 
 // Stack returns the region's arena.
-func (s *State) Stack() *scope.Stack { return s.region.stack }
+func (s *State) Stack() *stack.Stack { return s.region.stack }
 
 // IsState reports whether the region has State in the plan ([RegionPlan]).
 func (s *State) IsState() bool { return s.region.state }

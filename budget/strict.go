@@ -238,7 +238,7 @@ func looksAtHeap(f runtime.Frame) bool {
 
 // tellsFull reports whether the frame makes a full error.
 func tellsFull(f runtime.Frame) bool {
-	const stack = module + "scope.(*Stack)."
+	const stack = module + "scope/stack.(*Stack)."
 	return f.Function == stack+"full" || f.Function == stack+"tableFull"
 }
 

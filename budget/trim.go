@@ -8,7 +8,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Trimmed is the result of a Trim.
@@ -101,7 +101,7 @@ func (b *Budget) unslotted() (list []*region) {
 func (b *Budget) trimAll(l *load, t *Trimmed) error {
 	t.Keeps = b.keepsPages()
 	for _, r := range l.along.each {
-		if err := t.add(r.stack, (*scope.Stack).TrimHeaps, (*scope.Stack).TrimUnused); err != nil {
+		if err := t.add(r.stack, (*stack.Stack).TrimHeaps, (*stack.Stack).TrimUnused); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (b *Budget) trimAll(l *load, t *Trimmed) error {
 		}
 	}
 	for _, st := range b.frame {
-		if err := t.add(st, (*scope.Stack).TrimUnused); err != nil {
+		if err := t.add(st, (*stack.Stack).TrimUnused); err != nil {
 			return err
 		}
 	}
@@ -124,7 +124,7 @@ func (b *Budget) trimAll(l *load, t *Trimmed) error {
 }
 
 // add trims an arena.
-func (t *Trimmed) add(st *scope.Stack, parts ...func(*scope.Stack) (uint64, error)) error {
+func (t *Trimmed) add(st *stack.Stack, parts ...func(*stack.Stack) (uint64, error)) error {
 	for _, part := range parts {
 		bytes, err := part(st)
 		if t.Bytes += bytes; err != nil {
@@ -155,7 +155,7 @@ func (s *Slots) trim(slot *region, l *load, t *Trimmed) error {
 		defer b.mu.Unlock()
 		slot.busy = nil
 	}()
-	return t.add(slot.stack, (*scope.Stack).TrimUnused)
+	return t.add(slot.stack, (*stack.Stack).TrimUnused)
 }
 
 // trim trims the scratch of numbered and of free workers, and counts the others.
@@ -180,7 +180,7 @@ func (p *leases) trimOf(w *lendable, t *Trimmed) error {
 		return nil
 	}
 	for _, st := range w.stacks {
-		if err := t.add(st, (*scope.Stack).TrimUnused); err != nil {
+		if err := t.add(st, (*stack.Stack).TrimUnused); err != nil {
 			return err
 		}
 	}
@@ -203,7 +203,7 @@ func (r Region) Trim(ctx context.Context) (t Trimmed, err error) {
 		return t, err
 	}
 	t.Keeps = b.keepsPages()
-	err = t.add(r.stack, (*scope.Stack).TrimHeaps, (*scope.Stack).TrimUnused)
+	err = t.add(r.stack, (*stack.Stack).TrimHeaps, (*stack.Stack).TrimUnused)
 	return t, err
 }
 
@@ -293,7 +293,7 @@ func (b *Budget) pagesAt(p unsafe.Pointer) (r *platform.Reservation, at uint64) 
 	return r, uint64(uintptr(p) - uintptr(r.Base()))
 }
 
-// budgetPages and regionPages are scope.Pages: of frame and scratch, and of a region.
+// budgetPages and regionPages are stack.Pages: of frame and scratch, and of a region.
 type (
 	budgetPages Budget
 	regionPages region

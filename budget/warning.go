@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Warning reports that the use of a part of the plan reached its share ([RegionPlan.Warn],
@@ -67,13 +68,13 @@ func (w Warning) String() string {
 func (b *Budget) watchUse() {
 	for _, r := range b.regions {
 		if share := b.plan.Regions[r.level].Warn; share != 0 {
-			r.stack.WarnAt(int(share), b.crossed, func(*scope.Stack) { b.heaps.add(b, r) })
+			r.stack.WarnAt(int(share), b.crossed, func(*stack.Stack) { b.heaps.add(b, r) })
 		}
 	}
 }
 
 // crossed warns of a region. The goroutine that uses the region calls it.
-func (b *Budget) crossed(st *scope.Stack, c scope.Crossing) {
+func (b *Budget) crossed(st *stack.Stack, c stack.Crossing) {
 	b.warn(Warning{Arena: arenaName(st), Key: st.Key, Used: c.Used, Size: c.Size, Share: Percent(c.Share), Labels: c.Top})
 }
 

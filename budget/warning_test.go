@@ -15,6 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 	"github.com/upfront-mem/upfront/tests/model/clib"
 )
 
@@ -404,7 +405,7 @@ func TestNoWarningsWithoutARun(t *testing.T) {
 		OnWarn: func(budget.Warning) { t.Error("warned") }}
 	arenas, err := budget.Dry(plan)
 	require.NoError(t, err)
-	for _, e := range []scope.Event{{Kind: scope.EventOpen, Name: "level"}, {Kind: scope.EventGrow, Size: 9000}, {Kind: scope.EventClose}} {
+	for _, e := range []stack.Event{{Kind: stack.EventOpen, Name: "level"}, {Kind: stack.EventGrow, Size: 9000}, {Kind: stack.EventClose}} {
 		require.NoError(t, arenas.List()[0].Play(e))
 	}
 	assert.Zero(t, arenas.Report().Arenas[0].Warnings)

@@ -1,6 +1,10 @@
 package scope
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/scope/stack"
+)
 
 // Addr is the address of a T as plain data of 8 bytes. It is for places that can't hold a *T, such
 // as a list in a scratch arena of objects that are in the level. An Addr checks nothing, so the T
@@ -17,8 +21,8 @@ func AddrOf[T any](s Scope, x *T) Addr[T] {
 	if !s.alive() {
 		panic(s.misuse("AddrOf in"))
 	}
-	if x != nil && !stackOf(s.h).has(unsafe.Pointer(x), uint64(unsafe.Sizeof(*x))) {
-		panic(bug("AddrOf of a %T that is not in %s", *x, stackOf(s.h).Arena))
+	if x != nil && !stack.Has(s.h, unsafe.Pointer(x), uint64(unsafe.Sizeof(*x))) {
+		panic(stack.Misusef("AddrOf of a %T that is not in %s", *x, stack.Of(s.h).Arena))
 	}
 	return Addr[T]{uint64(uintptr(unsafe.Pointer(x)))}
 }
@@ -31,11 +35,4 @@ func (a Addr[T]) Get() *T {
 		return nil
 	}
 	return (*T)(unsafe.Add(unsafe.Pointer(nil), a.at))
-}
-
-// has reports whether the size bytes at p are within the used bytes of the near or the far end.
-func (st *Stack) has(p unsafe.Pointer, size uint64) bool {
-	at := st.h.Offset(p)
-	return at-st.h.Start <= st.h.Cursor-st.h.Start && size <= st.h.Cursor-at ||
-		at-st.h.Limit <= st.row.End-st.h.Limit && size <= st.row.End-at
 }

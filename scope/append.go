@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Append appends xs to list, as the built-in append does, but the result is in memory of s,
@@ -23,7 +24,7 @@ import (
 // if the list moves; no Go allocation, no call into C.
 func (m Maker[T]) Append(s Scope, list []T, xs ...T) []T {
 	// the cap of xs isn't passed: one word more would not fit the registers
-	return appended(list, s.h, (s.gen+m.key)^key, unsafe.SliceData(xs), len(xs))
+	return appended(list, s.h, (s.gen+m.key)^stack.Key, unsafe.SliceData(xs), len(xs))
 }
 
 // appended is Append of the n elements at xs. The top bit of gen is set if the Maker wasn't
@@ -61,8 +62,8 @@ func slice[T any](first unsafe.Pointer, n int) []T {
 }
 
 func appendSlow[T any](list []T, h *arena_c.Scopes, gen uint64, xs *T, n int) []T {
-	if gen >= key {
-		panic(undeclared)
+	if gen >= stack.Key {
+		panic(stack.Undeclared)
 	}
 	s := Scope{h, gen}
 	longer, ok := appendTo(s, list, unsafe.Slice(xs, n))
@@ -77,7 +78,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	needed := len(list) + len(xs)
 	// only a T of no bytes can have that many elements
 	if needed < 0 {
-		panic(bug("a slice of %d and %d more elements", len(list), len(xs)))
+		panic(stack.Misusef("a slice of %d and %d more elements", len(list), len(xs)))
 	}
 	if !s.open() {
 		s.take(sizeOf[T](len(xs)), 1) // so that s remembers the refusal
@@ -89,7 +90,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 	}
 	if at, size := s.h.Offset(unsafe.Pointer(first)), sizeOf[T](room); s.holds(at, size) {
 		if needed > room {
-			s.mayGrow(at, "Append inside a constructor to a list")
+			stack.MayGrow(s.h, s.gen, at, "Append inside a constructor to a list")
 		}
 		if needed > room && at+size == s.h.Cursor {
 			p, ok := s.h.Grow(s.gen, at, min(sizeOf[T](needed-room), arena_c.OffsetMax))
@@ -115,7 +116,7 @@ func appendTo[T any](s Scope, list, xs []T) (longer []T, ok bool) {
 func (s Scope) holds(at, size uint64) bool {
 	start, end := s.h.Top().Mark, s.h.Cursor
 	if s.h.Back != 0 {
-		start = stackOf(s.h).tempStart()
+		start = stack.TempStart(s.h)
 	}
 	return at-start <= end-start && size <= end-at
 }

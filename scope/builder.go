@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Builder gathers values whose number isn't known yet. It holds all free bytes of its scope until
@@ -16,7 +17,7 @@ import (
 // values to another scope. In checked and asan builds the time of Build and Done grows with the
 // free bytes. One goroutine at a time uses a Builder; don't copy it.
 type Builder[T any] struct {
-	_     noCopy
+	_     stack.NoCopy
 	scope Scope // its own, which covers the caller's
 	items []T
 }

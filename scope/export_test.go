@@ -1,13 +1,6 @@
 package scope
 
-// StackOf returns the arena of a scope.
-func StackOf(s Scope) *Stack { return stackOf(s.h) }
+import "github.com/upfront-mem/upfront/scope/stack"
 
-// Misbook adds bytes to the ledger's line of a name, of scopes or of labels.
-func (st *Stack) Misbook(label bool, name string, bytes uint64) {
-	u := &st.scopes
-	if label {
-		u = &st.labels.totals
-	}
-	u.lines[st.lineOf(u, name)].Bytes += bytes
-}
+// StackOf returns the arena of a scope.
+func StackOf(s Scope) *stack.Stack { return stack.Of(s.h) }

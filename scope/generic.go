@@ -9,6 +9,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // New returns a zeroed T without a [Maker], from Go 1.27 on:
@@ -92,7 +93,7 @@ type refused[T any] struct {
 }
 
 // Unwrap lets a handler of the panic use errors.As.
-func (*refused[T]) Unwrap() error { return bug("%v", arena.CheckPlain(reflect.TypeFor[T]())) }
+func (*refused[T]) Unwrap() error { return stack.Misusef("%v", arena.CheckPlain(reflect.TypeFor[T]())) }
 
 func (r *refused[T]) Error() string { return r.Unwrap().Error() }
 

@@ -10,10 +10,11 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // inner returns the inner arenas in the report of the only region, without their Made.
-func inner(t *testing.T, r budget.Report) []scope.Inner {
+func inner(t *testing.T, r budget.Report) []stack.Inner {
 	t.Helper()
 	list := r.Arenas[0].Inner
 	for i := range list {
@@ -27,7 +28,7 @@ func inner(t *testing.T, r budget.Report) []scope.Inner {
 // help, and no arena of a closed scope.
 func TestReportTellsOfArenasWithin(t *testing.T) {
 	b := open(t)
-	var want []scope.Inner
+	var want []stack.Inner
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		heap, err := arena.NewHeap(s.BytesUnzeroed(16384, 64), 0)
 		require.NoError(t, err)
@@ -41,10 +42,10 @@ func TestReportTellsOfArenasWithin(t *testing.T) {
 		ring, err := arena.NewRing(inside.BytesUnzeroed(4096, 64))
 		require.NoError(t, err)
 		require.NotNil(t, ring.Alloc(8, 8))
-		of := func(kind, scopeName string, s arena.Stats, live, failed uint64) scope.Inner {
-			return scope.Inner{Kind: kind, Scope: scopeName, Size: s.Size, Used: s.Used, Peak: s.Peak, Live: live, Failed: failed}
+		of := func(kind, scopeName string, s arena.Stats, live, failed uint64) stack.Inner {
+			return stack.Inner{Kind: kind, Scope: scopeName, Size: s.Size, Used: s.Used, Peak: s.Peak, Live: live, Failed: failed}
 		}
-		want = []scope.Inner{of("heap", "level", heap.Stats().Stats, 1, 1)}
+		want = []stack.Inner{of("heap", "level", heap.Stats().Stats, 1, 1)}
 		all := append(want, of("buddy", "inside", buddy.Stats().Stats, 1, 0), of("ring", "inside", ring.Stats(), 1, 0))
 		assert.Equal(t, all, inner(t, b.Report()))
 		assert.Contains(t, b.Report().String(), `heap in scope "level" used `)

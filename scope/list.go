@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // List gathers values whose number isn't known yet, in chunks. It allocates a new chunk when the
@@ -28,7 +29,7 @@ import (
 // that fails is freed. A List can't be part of a state of package save: make the List on scratch,
 // and its Slice in the state. One goroutine at a time uses a List; don't copy a List.
 type List[T any] struct {
-	_           noCopy
+	_           stack.NoCopy
 	scope       Scope
 	first, last *chunk
 	tail        []T    // values of the last chunk, with its capacity
@@ -90,10 +91,10 @@ func (l *List[T]) grow() bool {
 		s.take(front+size, align) // so that s remembers the refusal
 		return false
 	}
-	if Watching(s) != nil {
-		panic(bug("Push to a List in a state: make the List on scratch, and its Slice in the state"))
+	if stack.Watching(s.h) != nil {
+		panic(stack.Misusef("Push to a List in a state: make the List on scratch, and its Slice in the state"))
 	}
-	s.mayGrow(l.made, "Push inside a constructor to a List")
+	stack.MayGrow(s.h, s.gen, l.made, "Push inside a constructor to a List")
 	bytes, count := min(2*l.bytes, chunkMax), uint64(math.MaxInt) // of a T of no bytes
 	if size != 0 {
 		room := uint64(0)

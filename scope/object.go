@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // ObjectMaker makes values of T that have a finalizer. Declare it once, at package level, with
@@ -15,9 +16,6 @@ type ObjectMaker[T any] struct {
 	class uint64
 	fin   func(*T) error
 }
-
-// finalizerOf begins the name of a class.
-const finalizerOf = "finalizer of "
 
 // Object declares a type T with a finalizer, and returns the ObjectMaker of T. The finalizer runs
 // exactly once for each T that was made: when its scope closes, however the scope ends, the newest
@@ -30,7 +28,7 @@ func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 	}
 	// A func(*T) is called as one of an unsafe.Pointer: a closure between them would cost each
 	// finalizer a call.
-	class := newClass(finalizerOf+reflect.TypeFor[T]().String(), uint64(reflect.TypeFor[T]().Size()),
+	class := stack.NewClass(stack.FinalizerOf+reflect.TypeFor[T]().String(), uint64(reflect.TypeFor[T]().Size()),
 		*(*func(unsafe.Pointer) error)(unsafe.Pointer(&finalizer)))
 	return ObjectMaker[T]{Plain[T](), class, finalizer}
 }
@@ -39,19 +37,19 @@ func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 // the increment of an offset, the zeroing, and 8 bytes of the arena. The T begins at a multiple of
 // 8.
 func (m ObjectMaker[T]) New(s Scope) *T {
-	x := arena_c.NewNode[T](s.h, s.gen+m.plain.key-key, m.class)
-	recordMade(s)
+	x := arena_c.NewNode[T](s.h, s.gen+m.plain.key-stack.Key, m.class)
+	stack.NoteMade(s.h)
 	return x
 }
 
 // TryNew is New, but returns nil where New unwinds. [Scope.Err] then returns the reason.
 func (m ObjectMaker[T]) TryNew(s Scope) *T {
-	p := s.h.Node(s.gen+m.plain.key-key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
+	p := s.h.Node(s.gen+m.plain.key-stack.Key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
 	if p == nil {
 		return nil
 	}
 	s.h.Link(p, m.class)
-	recordMade(s)
+	stack.NoteMade(s.h)
 	return arena_c.Clear((*T)(p))
 }
 
@@ -70,27 +68,15 @@ func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 // arena plus alignment.
 func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
 	m.plain.declared()
-	objects := m.take(s, n)
-	if objects == nil {
+	if n < 0 {
+		panic(stack.Misusef("a slice of a negative number of elements"))
+	}
+	p := stack.Objects(s.its(), s.gen, n, uint64(unsafe.Sizeof(*new(T))), sizeOf[T](n), arena_c.AlignOf[T](), m.class)
+	if p == nil {
 		panic(refusal(s))
 	}
-	return objects
+	return unsafe.Slice((*T)(p), n)
 }
 
-// take makes n zeroed objects after one node, in one bump. It returns nil only if s refuses.
-func (m ObjectMaker[T]) take(s Scope, n int) []T {
-	if n < 0 {
-		panic(bug("a slice of a negative number of elements"))
-	}
-	front := roundUp(uint64(unsafe.Sizeof(sliceNode{})), nodeMask[T]()+1)
-	size := min(front+sizeOf[T](n), arena_c.OffsetMax)
-	p := s.its().Node(s.gen, size, nodeMask[T]())
-	if p == nil {
-		return nil
-	}
-	arena_c.Zero(p, uintptr(size))
-	*(*sliceNode)(p) = sliceNode{front, uint64(unsafe.Sizeof(*new(T))), m.class, uint64(n)}
-	s.h.Link(p, classSlice)
-	recordMade(s)
-	return unsafe.Slice((*T)(unsafe.Add(p, front)), n)
-}
+// nodeMask returns the alignment mask of a T with a node's word before it.
+func nodeMask[T any]() uint64 { return max(arena_c.AlignOf[T](), arena_c.NodeSize) - 1 }

@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"fmt"
 	"iter"
 	"reflect"
 	"sync"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Pool has n chunks, each for a value of T. Get allocates a value and Put frees one, in any order,
@@ -38,34 +38,13 @@ func openPool[T any](s Scope, n int, class uint64, handles bool) pool[T] {
 	var zero T
 	size, align := uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T]()
 	if n < 0 {
-		panic(bug("a pool of %d chunks: give 0 or more", n))
+		panic(stack.Misusef("a pool of %d chunks: give 0 or more", n))
 	}
 	if size == 0 && !handles {
-		panic(bug("a pool of %T, which has no bytes, so an address can't identify a value; use a HandlePool",
+		panic(stack.Misusef("a pool of %T, which has no bytes, so an address can't identify a value; use a HandlePool",
 			zero))
 	}
-	if !s.open() {
-		panic(s.misuse("Pool in"))
-	}
-	st := stackOf(s.h)
-	header, code := s.h.PoolOpen(s.gen, size, align, uint64(n), class, handles)
-	switch code {
-	case arena_c.OK:
-	case arena_c.TableFull:
-		panic(st.tableFull("pools", st.row.Pools, st.nameOf(s.h, s.h.Depth)))
-	case arena_c.BadArgument:
-		s.h.Asked = arena_c.Asked | arena_c.OffsetMax
-		panic(refusal(s))
-	default:
-		panic(refusal(s))
-	}
-	if arena_c.Checked && n != 0 {
-		arena_c.NoteType(header.Chunk(0), reflect.TypeFor[T]().String())
-	}
-	recordMade(s)
-	if st.watch != nil {
-		st.watchPool(s, header, reflect.TypeFor[T]())
-	}
+	header := stack.OpenPool(s.its(), s.gen, size, align, uint64(n), class, handles, reflect.TypeFor[T]())
 	first, numbers := header.Bases()
 	return pool[T]{header, header.Gen, first, numbers}
 }
@@ -131,17 +110,9 @@ func (b badPut[T]) Error() string { return b.Unwrap().Error() }
 
 func misusedPut[T any](x *T, gen uint64, code arena_c.Code) error {
 	if x == nil {
-		return bug("Put of nil, pool of %T", *new(T))
+		return stack.Misusef("Put of nil, pool of %T", *new(T))
 	}
-	return misusedPool("Put of", *new(T), gen, code)
-}
-
-func misusedPool(what string, one any, gen uint64, code arena_c.Code) error {
-	ended := ""
-	if code == arena_c.Stale {
-		ended = endedPool(gen)
-	}
-	return &Misuse{fmt.Sprintf("%s a %T: %s%s", what, one, code.OfPool(), ended), code == arena_c.Stale}
+	return stack.PoolMisuse("Put of", *new(T), gen, code)
 }
 
 func toPut[T any](p pool[T], x *T) (uint64, error) {
@@ -157,7 +128,7 @@ func toPut[T any](p pool[T], x *T) (uint64, error) {
 func (p pool[T]) Index(x *T) int {
 	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
 	if code != arena_c.OK {
-		panic(misusedPool("Index of", *new(T), p.gen, code))
+		panic(stack.PoolMisuse("Index of", *new(T), p.gen, code))
 	}
 	return int(index)
 }
@@ -246,14 +217,14 @@ func chunkOf[T any](h *arena_c.Pool, first unsafe.Pointer, i uint64) *T {
 type ObjectPool[T any] struct {
 	pool[T]
 	fin   func(*T) error
-	stack *Stack
+	stack *stack.Stack
 }
 
 // Pool makes a pool of n objects in s and returns it. See [Maker.Pool]. The finalizer must accept
 // the zero T that Get returns.
 func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 	m.plain.declared()
-	return ObjectPool[T]{openPool[T](s, n, m.class, false), m.fin, stackOf(s.h)}
+	return ObjectPool[T]{openPool[T](s, n, m.class, false), m.fin, stack.Of(s.h)}
 }
 
 // Put runs the finalizer of x and returns the finalizer's error. x is freed in any case. Put panics
@@ -265,7 +236,7 @@ func (p ObjectPool[T]) Put(x *T) error {
 	}
 	state := p.header.State(index)
 	*state = arena_c.ChunkLeaving
-	p.stack.finalizers++
+	p.stack.Finalized()
 	defer func() { // also when the finalizer panics, or ends the goroutine
 		if openHeader(p.header, p.gen) != nil { // it may have closed the scope
 			*state = arena_c.ChunkLive
@@ -303,7 +274,7 @@ func (m Maker[T]) HandlePool(s Scope, n int) HandlePool[T] {
 
 func checkHandles(n int) {
 	if n >= 0 && uint64(n) > arena_c.HandleIndex {
-		panic(bug("a pool of %d chunks: handles name fewer than 2^32", n))
+		panic(stack.Misusef("a pool of %d chunks: handles name fewer than 2^32", n))
 	}
 }
 
@@ -350,7 +321,7 @@ func (p HandlePool[T]) Put(h arena.Handle[T]) {
 
 func (p HandlePool[T]) put(h arena.Handle[T]) error {
 	if code := itsHeader(p.header).PutHandle(p.gen, uint64(h)); code != arena_c.OK {
-		return misusedPool("Put of a handle of", *new(T), p.gen, code)
+		return stack.PoolMisuse("Put of a handle of", *new(T), p.gen, code)
 	}
 	return nil
 }
@@ -462,3 +433,20 @@ func (c poolChunks[T]) Put(x *T) error {
 
 func (c handleChunks[T]) Get() (*T, arena.Handle[T])  { return c.of.Get() }
 func (c handleChunks[T]) Put(h arena.Handle[T]) error { return c.of.put(h) }
+
+// ObjectHandles makes a pool of n objects in s whose values are named by handles, and also returns
+// the finalizer. Put of the pool doesn't call the finalizer. The caller calls it once for each
+// object, on any goroutine. A chunk in the state ChunkLeaving isn't finalized when s closes.
+func ObjectHandles[T any](s Scope, m ObjectMaker[T], n int) (HandlePool[T], func(*T) error) {
+	m.plain.declared()
+	checkHandles(n)
+	pool, ran := HandlePool[T]{openPool[T](s, n, m.class, true)}, stack.Of(s.h).CacheFinalizers()
+	return pool, func(x *T) error {
+		ran.Add(1)
+		return m.fin(x)
+	}
+}
+
+// HeaderOf and HeaderOfHandles return the header of a pool.
+func HeaderOf[T any](p Pool[T]) *arena_c.Pool              { return p.header }
+func HeaderOfHandles[T any](p HandlePool[T]) *arena_c.Pool { return p.header }

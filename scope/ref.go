@@ -1,10 +1,10 @@
 package scope
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Ref refers to a T in a scope and detects that the scope has closed. It is plain data of 16 bytes
@@ -12,16 +12,8 @@ import (
 // level. A Ref is valid only in its process. The zero Ref refers to no T.
 type Ref[T any] struct {
 	gen uint64 // of its scope
-	// offset from the arena's header; above refOffset the stack's id, and refFar
-	at uint64
+	at  uint64 // the place that stack.Refer returned
 }
-
-// refOffset is above all offsets: the stack's id is stored from that bit on. refFar is set if the
-// header is the far end's.
-const (
-	refOffset = 1 << 40
-	refFar    = 1 << 63
-)
 
 // RefTo returns a Ref to x. x must be in s itself, not in a scope around s or inside s. For a nil
 // x, RefTo returns the zero Ref.
@@ -38,12 +30,9 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 	if x == nil {
 		return Ref[T]{}
 	}
-	if wrong := s.refuses(unsafe.Pointer(x), uint64(unsafe.Sizeof(*x))); wrong != "" {
-		panic(bug("RefTo of a %T that %s", *new(T), wrong))
-	}
-	at := s.h.Offset(unsafe.Pointer(x))%refOffset | stackOf(s.h).id*refOffset
-	if s.isTemp() {
-		at |= refFar
+	at, wrong := stack.Refer(s.h, s.gen, unsafe.Pointer(x), uint64(unsafe.Sizeof(*x)))
+	if wrong != "" {
+		panic(stack.Misusef("RefTo of a %T that %s", *new(T), wrong))
 	}
 	return Ref[T]{s.gen, at}
 }
@@ -56,54 +45,5 @@ func RefTo[T any](s Scope, x *T) Ref[T] {
 // inside an arena that has an open scope. Cost: O(open scopes of the arena), a few loads for each
 // scope; no call into C.
 func (r Ref[T]) Get() *T {
-	st := stackAt(r.at % refFar / refOffset)
-	if st == nil {
-		return nil
-	}
-	h := st.h
-	if r.at&refFar != 0 {
-		h = &st.row.Temp
-	}
-	if h.Find(r.gen) == 0 {
-		return nil
-	}
-	from, at := st.h.Start, (r.at%refOffset-st.h.Start+h.Back)%refOffset
-	if align := arena_c.AlignOf[T](); at%align != 0 || at > st.row.Size() || uint64(unsafe.Sizeof(*new(T))) > st.row.Size()-at {
-		return nil
-	}
-	return (*T)(st.h.At(from + at))
-}
-
-// refuses returns why there can't be a Ref to the size bytes at p, or "". pre: s is live.
-func (s Scope) refuses(p unsafe.Pointer, size uint64) string {
-	h, st, depth := s.h, stackOf(s.h), s.h.Find(s.gen)
-	at := h.Offset(p)
-	from, end := st.edgesOf(h, depth)
-	if at-from > end-from || size > end-at {
-		return fmt.Sprintf("is not in scope %q of %s itself", st.nameOf(h, depth), st.Arena)
-	}
-	for i := range st.row.Pools {
-		pool := st.row.Pool(i)
-		first := arena_c.Place(unsafe.Pointer(pool), unsafe.Pointer(h)) + pool.Chunks
-		if pool.Gen != 0 && at-first < uint64(pool.Count)*pool.Stride {
-			return "is a chunk of a pool, which may be put and taken again; name it by a handle, of a HandlePool"
-		}
-	}
-	if making := s.making(); making.from != 0 && at-h.Start >= making.from-h.Start {
-		return fmt.Sprintf("may be gone before scope %q of %s closes: its constructor hasn't succeeded yet; "+
-			"refer to it when Make has returned", st.nameOf(h, depth), st.Arena)
-	}
-	return ""
-}
-
-func (st *Stack) edgesOf(h *arena_c.Scopes, depth uint64) (from, end uint64) {
-	switch {
-	case h.Back == 0:
-		from = h.Record(depth).Mark
-		return from, from + h.Bytes(depth)
-	case depth == h.Depth:
-		return st.tempStart(), h.Cursor
-	}
-	next := h.Record(depth + 1)
-	return next.Edge - h.Back, next.Mark
+	return (*T)(stack.Referred(r.gen, r.at, uint64(unsafe.Sizeof(*new(T))), arena_c.AlignOf[T]()))
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
-func kindsOf(st *scope.Stack) (kinds []arena_c.RoomKind) {
+func kindsOf(st *stack.Stack) (kinds []arena_c.RoomKind) {
 	for _, r := range st.Rooms() {
 		kinds = append(kinds, r.Kind)
 	}

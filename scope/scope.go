@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Scope is a lifetime on an arena: closing the scope runs its finalizers and frees all its memory
@@ -25,11 +26,6 @@ type Scope struct {
 	h   *arena_c.Scopes
 	gen uint64
 }
-
-// key refuses the zero Maker without a comparison of its own. A declared Maker holds key and checks
-// with the scope's generation; a zero Maker checks with a generation that is off by key, which no
-// scope has.
-const key = 1 << 63
 
 // AllocUnzeroed returns size bytes of any content. They are aligned to align, which is a power of
 // two up to 64. If s is full, AllocUnzeroed unwinds to the enclosing Load or Do, which returns the
@@ -78,7 +74,7 @@ func (s Scope) TryAllocUnzeroed(size, align uint64) unsafe.Pointer {
 func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 	checkAlign(align)
 	if n < 0 {
-		panic(bug("a slice of %d bytes", n))
+		panic(stack.Misusef("a slice of %d bytes", n))
 	}
 	p := s.take(uint64(n), align)
 	if p == nil {
@@ -89,7 +85,7 @@ func (s Scope) BytesUnzeroed(n int, align uint64) []byte {
 
 func checkAlign(align uint64) {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
-		panic(bug("a slice aligned to %d: the alignment must be a power of two up to 1 MiB", align))
+		panic(stack.Misusef("a slice aligned to %d: the alignment must be a power of two up to 1 MiB", align))
 	}
 }
 
@@ -99,6 +95,10 @@ func (s Scope) take(size, align uint64) unsafe.Pointer {
 	p, _ := s.its().Bump(s.gen, min(size, arena_c.OffsetMax), align-1)
 	return p
 }
+
+// At returns the Scope of the generation gen at an end of an arena. It is for packages of this
+// module that get these words from package stack.
+func At(h *arena_c.Scopes, gen uint64) Scope { return Scope{h, gen} }
 
 // C returns the two words of an upfront_scope (arena_c/scope.h): the arena's header and the
 // generation of s. With these words, C code allocates in s, and adds finalizers to the chain of s,
@@ -125,6 +125,9 @@ func (s Scope) alive() bool { return s.its().Find(s.gen) != 0 }
 
 func (s Scope) isTemp() bool { return s.h.Back != 0 }
 
+// misuse returns the reason why s can't be used now.
+func (s Scope) misuse(what string) error { return stack.MisuseOf(s.h, s.gen, what) }
+
 // Free returns the number of bytes that s can still allocate, or 0 if s is covered, frozen or
 // closed.
 func (s Scope) Free() uint64 {
@@ -137,11 +140,5 @@ func (s Scope) Free() uint64 {
 // refusal returns the value that an operation panics with when s refuses. The reason is worked out
 // only when the panic is handled, so that a fast path does nothing for it.
 func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen} }
-
-// here returns the offset of the end of s, without the scopes that are open in it.
-func (s Scope) here() uint64 {
-	depth := s.h.Find(s.gen)
-	return s.h.Record(depth).Mark + s.h.Bytes(depth)
-}
 
 func roundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

@@ -1,6 +1,10 @@
 package scope
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/upfront-mem/upfront/scope/stack"
+)
 
 // Scratch is a worker's scratch arena, for scopes that follow the call stack. A budget lends the
 // arena to a worker. The arena belongs to a worker, not to a thread, because goroutines move
@@ -8,34 +12,20 @@ import "slices"
 // returned to the budget, the methods panic; but Depth and Stats return zero once the budget is
 // closed.
 type Scratch struct {
-	stack *Stack
+	stack *stack.Stack
 	lent  uint64 // number of the lending
 }
 
-// scratch returns a handle of the arena, which is valid until EndLending.
-func (st *Stack) scratch() Scratch { return Scratch{st, min(st.lent.Load(), lentDropped-1)} }
-
-// EndLending ends the lending. From now on all handles that the stack has returned refuse.
-func (st *Stack) EndLending() {
-	if st.h.Depth == 0 {
-		st.row.Over()
-	}
-	st.lent.Add(1)
-}
-
-// borrowed returns the stack of a scratch arena whose lending goes on. The number is atomic,
-// because a worker that kept the handle may be another goroutine than the new borrower.
-func (p Scratch) borrowed(what string) *Stack {
-	if p.its().lent.Load() != p.lent {
-		panic(p.stack.givenBack(what))
-	}
+// borrowed returns the Stack of a scratch arena whose lending goes on.
+func (p Scratch) borrowed(what string) *stack.Stack {
+	p.its().Borrowed(p.lent, what)
 	return p.stack
 }
 
-func (p Scratch) its() *Stack { return madeScratch(p.stack) }
+func (p Scratch) its() *stack.Stack { return madeScratch(p.stack) }
 
-// madeScratch returns st, or panics if st is nil: the stack of a zero Scratch or Scratches.
-func madeScratch(st *Stack) *Stack {
+// madeScratch returns st, or panics if st is nil: the Stack of a zero Scratch or Scratches.
+func madeScratch(st *stack.Stack) *stack.Stack {
 	if st == nil {
 		panic(zeroScratch)
 	}
@@ -45,19 +35,19 @@ func madeScratch(st *Stack) *Stack {
 // Open opens a scope on top of the scratch arena: in the topmost scope, if one is open. See
 // [Scope.Open].
 func (p Scratch) Open(name string) Scope {
-	return p.its().open(p.lent, name)
+	return At(p.its().Open(p.lent, name))
 }
 
 // Do opens a scope on top of the scratch arena, runs fn in it and closes it, however fn ends. A
 // loader uses a scratch arena with Do, because a load that fails closes no scopes of scratch
 // arenas. See [Scope.Do].
 func (p Scratch) Do(name string, fn func(Scope) error) error {
-	return p.borrowed("Do on").do(name, fn)
+	return do(p.borrowed("Do on"), name, fn)
 }
 
 // Depth returns the number of open scopes, or 0 if the budget is closed.
 func (p Scratch) Depth() int {
-	if p.its().dropped { // the header may be a newer budget's
+	if p.its().Dropped() {
 		return 0
 	}
 	return p.borrowed("Depth of").Depth()
@@ -65,7 +55,7 @@ func (p Scratch) Depth() int {
 
 // Stats returns the present Stats of the scratch arena, or zero Stats if the budget is closed.
 func (p Scratch) Stats() Stats {
-	if p.its().dropped {
+	if p.its().Dropped() {
 		return Stats{}
 	}
 	return p.borrowed("Stats of").Stats()
@@ -75,19 +65,19 @@ func (p Scratch) Stats() Stats {
 // otherwise. A function can put its result in a scope of one arena, which its caller opened, and
 // open its own scopes on the other arena. A Scratches is a small value.
 type Scratches struct {
-	first *Stack
+	first *stack.Stack
 	lent  uint64 // number of the lending, the same for each
 }
 
-// Scratches returns a handle of the stack and its siblings, which is valid until EndLending. pre:
-// st is the first sibling.
-func (st *Stack) Scratches() Scratches { return Scratches{st, st.scratch().lent} }
+// ScratchesOf returns a handle of an arena and its siblings, which is valid until the lending ends.
+// It is for package budget. pre: first is the first sibling.
+func ScratchesOf(first *stack.Stack) Scratches { return Scratches{first, first.Lending()} }
 
 // Scratch returns the worker's scratch arena at the index which, from 0. It panics if which is out
 // of range.
 func (p Scratches) Scratch(which int) Scratch {
 	if which < 0 || which >= len(madeScratch(p.first).Siblings) {
-		panic(bug("scratch %d: each worker has %d, from 0", which, len(p.first.Siblings)))
+		panic(stack.Misusef("scratch %d: each worker has %d, from 0", which, len(p.first.Siblings)))
 	}
 	return Scratch{p.first.Siblings[which], p.lent}
 }
@@ -106,12 +96,12 @@ func (p Scratches) Pick(conflicts ...Scope) Scratch {
 	}
 	for which := range madeScratch(p.first).Siblings {
 		scratch := p.Scratch(which)
-		row := scratch.borrowed("Pick of").row
+		row := scratch.borrowed("Pick of").Row()
 		if !slices.ContainsFunc(conflicts, func(s Scope) bool { return s.h.Row() == row }) {
 			return scratch
 		}
 	}
 	siblings := p.first.Siblings
-	panic(bug("Pick: each of %s to %s holds a conflicting scope; raise scratch.each in the plan", siblings[0].Arena,
+	panic(stack.Misusef("Pick: each of %s to %s holds a conflicting scope; raise scratch.each in the plan", siblings[0].Arena,
 		siblings[len(siblings)-1].Arena))
 }

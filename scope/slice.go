@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Slice returns n zeroed T; cap is len, so that append can't overwrite the next object. A full
@@ -28,7 +29,7 @@ func (m Maker[T]) TrySlice(s Scope, n int) []T {
 func (m Maker[T]) SliceCap(s Scope, n, capacity int) []T {
 	m.declared()
 	if n < 0 || n > capacity {
-		panic(bug("a slice of %d elements with room for %d", n, capacity))
+		panic(stack.Misusef("a slice of %d elements with room for %d", n, capacity))
 	}
 	return makeSlice[T](s, capacity, true)[:n]
 }
@@ -66,7 +67,7 @@ func makeSlice[T any](s Scope, n int, unwind bool) []T {
 
 func makeAligned[T any](s Scope, n int, align uint64, unwind bool) []T {
 	if n < 0 {
-		panic(bug("a slice of %d elements", n))
+		panic(stack.Misusef("a slice of %d elements", n))
 	}
 	size := sizeOf[T](n)
 	p := s.take(size, align)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Text builds a text in a scope. A Text takes no byte of the scope before the first Add. A Text
@@ -19,7 +20,7 @@ import (
 // grow the text also panics if the scope is frozen, or in a constructor that is newer than the Text
 // (see [Maker.Make]). One goroutine at a time uses a Text; don't copy it.
 type Text struct {
-	_     noCopy
+	_     stack.NoCopy
 	scope Scope
 	text  []byte
 	at    uint64 // the cursor when it was made
@@ -55,7 +56,7 @@ func (t *Text) AddInt(i int64) *Text {
 //	text.Write(strconv.AppendFloat(room[:0], x, 'f', 2, 64))
 func (t *Text) Write(p []byte) (int, error) {
 	if !t.add(p) {
-		return 0, why(refusal(t.scope))
+		return 0, refusal(t.scope).Unwrap()
 	}
 	return len(p), nil
 }
@@ -67,7 +68,7 @@ func (t *Text) add(p []byte) bool {
 	if len(p) > cap(t.text)-len(t.text) {
 		t.scope.refuseFrozen("Add to a Text in")
 		if t.text == nil && t.scope.open() {
-			t.scope.mayGrow(t.at, "Add inside a constructor to a Text")
+			stack.MayGrow(t.scope.h, t.scope.gen, t.at, "Add inside a constructor to a Text")
 		}
 	}
 	longer, ok := appendTo(t.scope, t.text, p)

@@ -93,8 +93,7 @@ var bare = []string{
 var onlyRead = []string{
 	"budget.ArenaReport", "budget.Arenas", "budget.Budget", "budget.Cost", "budget.Exclusive", "budget.Expected", "budget.Figure", "budget.Inside",
 	"budget.Mark", "budget.Part", "budget.Plan", "budget.Report", "budget.State", "budget.Timeline", "budget.TimelineData", "budget.Trimmed", "budget.Warning",
-	"save.Difference", "save.Ring", "save.State", "scope.FullError",
-	"scope.Misuse", "scope.Piece", "scope.Site", "scope.Sites", "scope.Stack", "scope.Survey", "scope.Warner",
+	"save.Difference", "save.Ring", "save.State",
 }
 
 // TestZerosAreAll finds types in the source that have methods or type parameters but no zero value

@@ -174,13 +174,14 @@ func TestEachErrorIsNamed(t *testing.T) {
 		if strings.Contains(one[1], "internal") {
 			continue
 		}
-		name := filepath.Base(one[1]) + "." + one[2] + one[3]
+		from := strings.TrimSuffix(one[1], "/stack") // scope has aliases
+		name := filepath.Base(from) + "." + one[2] + one[3]
 		assert.Contains(t, page, "`"+name+"`")
 	}
 }
 
 // packages are those whose errors a program gets.
-var packages = []string{"arena", "arena/with/malloc", "budget", "budget/record", "budget/save", "budget/with/agones", "platform", "scope", "scope/cache",
+var packages = []string{"arena", "arena/with/malloc", "budget", "budget/record", "budget/save", "budget/with/agones", "platform", "scope", "scope/cache", "scope/stack",
 	"scope/container", "scope/flow"}
 
 // TestGoldenUnlisted: an error whose format no text of the page has is in testdata/unlisted.txt, so
@@ -292,7 +293,7 @@ func literal(e ast.Expr) (text string, ok bool) {
 // TestFullTexts: the page has each part of the text of a FullError, except those of notShown.
 func TestFullTexts(t *testing.T) {
 	page := read(t, "messages.md")
-	text := read(t, filepath.Join(root, "scope/full.go"))
+	text := read(t, filepath.Join(root, "scope/stack/full.go"))
 	_, text, found := strings.Cut(text, "func (e *FullError) Error() string {")
 	require.True(t, found)
 	text, _, _ = strings.Cut(text, "\n}\n")

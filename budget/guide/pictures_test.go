@@ -17,13 +17,14 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // film records the scopes of a budget, to draw them. Its time counts steps: each scope that opens
 // or ends takes some.
 type film struct {
 	calls       string // the calls that the signs show
-	stacks      []*scope.Stack
+	stacks      []*stack.Stack
 	rows        []*row
 	now         int
 	signs       []sign
@@ -63,7 +64,7 @@ func record(t *testing.T, b *budget.Budget) *film {
 	for i, st := range budget.ArenasOf(b).List() {
 		r := &row{name: arenas[i].Name, kind: arenas[i].Kind, size: arenas[i].Size}
 		f.rows, f.stacks = append(f.rows, r), append(f.stacks, st)
-		require.True(t, st.Record(func(e scope.Event) { f.event(r, e) }))
+		require.True(t, st.Record(func(e stack.Event) { f.event(r, e) }))
 	}
 	return f
 }
@@ -75,15 +76,15 @@ func (f *film) look() {
 	}
 }
 
-func (f *film) event(r *row, e scope.Event) {
+func (f *film) event(r *row, e stack.Event) {
 	switch e.Kind {
-	case scope.EventOpen:
+	case stack.EventOpen:
 		f.opened(r, e.Name)
-	case scope.EventClose:
+	case stack.EventClose:
 		f.ended(&r.open)
-	case scope.EventGrow:
+	case stack.EventGrow:
 		r.open[len(r.open)-1].end += e.Size
-	case scope.EventTemp:
+	case stack.EventTemp:
 		f.temporaries = true
 		end := r.size
 		if n := len(r.temps); n != 0 {
@@ -92,7 +93,7 @@ func (f *film) event(r *row, e scope.Event) {
 		x := &box{name: "temp", temp: true, from: f.now, offset: end - e.Size, end: end}
 		r.boxes, r.temps = append(r.boxes, x), append(r.temps, x)
 		f.now += 4
-	case scope.EventTempEnd:
+	case stack.EventTempEnd:
 		f.ended(&r.temps)
 		r.open[0].still = f.now
 	}

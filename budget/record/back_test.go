@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // TestBackIntoANode: a release build records a constructor's allocations and releases as one sum.
@@ -17,12 +17,12 @@ func TestBackIntoANode(t *testing.T) {
 		arenas, err := budget.Dry(tiny())
 		require.NoError(t, err)
 		st := arenas.List()[0]
-		for _, e := range []scope.Event{{Kind: scope.EventOpen, Name: "level"}, {Kind: scope.EventGrow, Size: 100},
-			{Kind: scope.EventTemp, Size: 10}, {Kind: scope.EventBack, Size: size}, {Kind: scope.EventGrow, Size: 200}} {
+		for _, e := range []stack.Event{{Kind: stack.EventOpen, Name: "level"}, {Kind: stack.EventGrow, Size: 100},
+			{Kind: stack.EventTemp, Size: 10}, {Kind: stack.EventBack, Size: size}, {Kind: stack.EventGrow, Size: 200}} {
 			require.NoError(t, st.Play(e))
 		}
-		assert.Error(t, st.Play(scope.Event{Kind: scope.EventTempEnd}), "after %d bytes", size)
-		require.NoError(t, st.Play(scope.Event{Kind: scope.EventClose}))
+		assert.Error(t, st.Play(stack.Event{Kind: stack.EventTempEnd}), "after %d bytes", size)
+		require.NoError(t, st.Play(stack.Event{Kind: stack.EventClose}))
 		assert.Zero(t, st.Stats().Used)
 	}
 }

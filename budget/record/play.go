@@ -11,7 +11,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Played is the progress of a replay.
@@ -153,7 +153,7 @@ func play(arenas budget.Arenas, r io.Reader) (Played, error) {
 	}
 	for _, a := range p.arenas {
 		for a.Stack != nil && a.Depth() > 0 {
-			_ = a.Play(scope.Event{Kind: scope.EventClose}) // never fails while a scope is open
+			_ = a.Play(stack.Event{Kind: stack.EventClose}) // never fails while a scope is open
 		}
 	}
 	return p.Played, err
@@ -215,7 +215,7 @@ type player struct {
 
 type arena struct {
 	name         string
-	*scope.Stack // nil if the plan has no such arena
+	*stack.Stack // nil if the plan has no such arena
 }
 
 func (a arena) openScopes() (names []string) {
@@ -226,8 +226,8 @@ func (a arena) openScopes() (names []string) {
 	return names
 }
 
-func (p *player) match(stacks []*scope.Stack) error {
-	by := map[string]*scope.Stack{}
+func (p *player) match(stacks []*stack.Stack) error {
+	by := map[string]*stack.Stack{}
 	for _, st := range stacks {
 		by[st.Arena] = st
 	}
@@ -287,13 +287,13 @@ func (p *player) atEnd() error {
 }
 
 func (p *player) event(a arena, kind uint64) (err error) {
-	e, made := scope.Event{Kind: scope.EventKind(kind)}, ""
+	e, made := stack.Event{Kind: stack.EventKind(kind)}, ""
 	switch e.Kind {
-	case scope.EventOpen:
+	case stack.EventOpen:
 		e.Name, err = p.text()
-	case scope.EventClose, scope.EventTempEnd:
+	case stack.EventClose, stack.EventTempEnd:
 	case kindMade:
-		e.Kind = scope.EventGrow
+		e.Kind = stack.EventGrow
 		if e.Size, err = p.number(); err == nil {
 			made, err = p.text()
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Recording is a recording in progress. Any goroutine may call its methods. The methods of a nil
@@ -62,7 +62,7 @@ func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 		return nil, r.err
 	}
 	for i, st := range arenas.List() {
-		if !st.Record(func(e scope.Event) { r.event(uint64(i), e) }) {
+		if !st.Record(func(e stack.Event) { r.event(uint64(i), e) }) {
 			r.over = true // nothing of the earlier arenas is written
 			return nil, fmt.Errorf("budget %q: BUG: record.Start: %s is recorded already, or has open temporaries", b.Plan().Name, st.Arena)
 		}
@@ -103,7 +103,7 @@ func (r *Recording) Close() error {
 	return r.err
 }
 
-func (r *Recording) event(arena uint64, e scope.Event) {
+func (r *Recording) event(arena uint64, e stack.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over || r.err != nil {
@@ -115,9 +115,9 @@ func (r *Recording) event(arena uint64, e scope.Event) {
 	}
 	r.number(arena*kinds + kind)
 	switch e.Kind {
-	case scope.EventOpen:
+	case stack.EventOpen:
 		r.text(e.Name)
-	case scope.EventClose, scope.EventTempEnd:
+	case stack.EventClose, stack.EventTempEnd:
 	default:
 		r.number(e.Size)
 	}

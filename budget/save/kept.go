@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
-func (st *State) addKept(kept []scope.Tenant) {
+func (st *State) addKept(kept []stack.Tenant) {
 	for i := range kept {
 		k := &kept[i]
 		t := tenant{at: k.Offset - st.mark, size: k.Size, name: typeName(k.Name), check: k.Check}

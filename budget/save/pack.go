@@ -10,6 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // A snapshot has two forms. In a flat image each byte of the states has a fixed position: for each
@@ -358,7 +359,7 @@ func (r *Ring) flatOf(s *slot) []byte {
 func (st *State) findLibraries() {
 	for i := range st.heaps {
 		if h := &st.heaps[i]; h.library && st.library == nil {
-			st.library = &room{Room: scope.Room{Kind: arena_c.RoomHeap, Offset: st.mark + h.at, Size: h.size}, at: h.at}
+			st.library = &room{Room: stack.Room{Kind: arena_c.RoomHeap, Offset: st.mark + h.at, Size: h.size}, at: h.at}
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // room is an allocator on bytes of a state, made by package arena or by C. The words in fixed never
 // change, so an image from outside must contain the same; check compares the other words with them.
 // Then no call of the allocator accesses memory outside its block, or loops forever.
 type room struct {
-	scope.Room
+	stack.Room
 	at uint64 // from the state's first byte, or from the first byte of the outer room
 	// host is the block in the outer room, as roomKind.live returns it; 0 if not known.
 	host  uint64

@@ -16,7 +16,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
@@ -426,7 +426,7 @@ func (v *victim) playFrom(p unsafe.Pointer, r *rand.Rand) {
 
 // round checks a changed image, and plays from it if it passes. It leaves the block as it was.
 func (v *victim) round(t *testing.T, block, image []byte, r *rand.Rand) bool {
-	room := &room{Room: scope.Room{Kind: v.kind, Size: uint64(len(block))}}
+	room := &room{Room: stack.Room{Kind: v.kind, Size: uint64(len(block))}}
 	arena_c.Unpoison(unsafe.Pointer(&block[0]), room.Size)
 	good := append([]byte(nil), block...)
 	copy(image, block)
@@ -476,7 +476,7 @@ func TestRoomWords(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			v.playFrom(v.init(arena_c.RoomOf(v.kind, unsafe.Pointer(&block[0]), size)), r)
 			arena_c.Unpoison(unsafe.Pointer(&block[0]), size)
-			room := &room{Room: scope.Room{Kind: v.kind, Size: size}}
+			room := &room{Room: stack.Room{Kind: v.kind, Size: size}}
 			require.True(t, room.learn(block))
 			require.NoError(t, room.check(block))
 			good := append([]byte(nil), block...)
@@ -677,8 +677,8 @@ func TestRoomHosts(t *testing.T) {
 				arena_c.Unpoison(unsafe.Pointer(&b[0]), size)
 			}
 			copy(other[inner:], block[inner:][:inside])
-			r := &room{Room: scope.Room{Kind: test.kind, Size: size}}
-			r.adopt(&room{Room: scope.Room{Kind: arena_c.RoomPool, Size: inside}, at: inner})
+			r := &room{Room: stack.Room{Kind: test.kind, Size: size}}
+			r.adopt(&room{Room: stack.Room{Kind: arena_c.RoomPool, Size: inside}, at: inner})
 			require.True(t, r.learn(block))
 			require.NoError(t, r.check(other), "what no room settled in")
 			require.NoError(t, r.check(block))
@@ -714,7 +714,7 @@ func TestManyBlocks(t *testing.T) {
 			at = append(at, uint64(uintptr(give())-uintptr(unsafe.Pointer(&block[0]))))
 		}
 		arena_c.Unpoison(unsafe.Pointer(&block[0]), size)
-		r := &room{Room: scope.Room{Kind: kind, Size: size}}
+		r := &room{Room: stack.Room{Kind: kind, Size: size}}
 		require.True(t, r.learn(block))
 		require.NoError(t, r.check(block))
 		for _, from := range at {
@@ -745,13 +745,13 @@ func TestRoomsThatHostNone(t *testing.T) {
 		block := guarded(t)[:8192]
 		at := test.make(arena_c.RoomOf(test.kind, unsafe.Pointer(&block[0]), 8192))
 		arena_c.Unpoison(unsafe.Pointer(&block[0]), 8192)
-		r := &room{Room: scope.Room{Kind: test.kind, Size: 8192}}
+		r := &room{Room: stack.Room{Kind: test.kind, Size: 8192}}
 		require.True(t, r.learn(block))
 		require.NoError(t, r.check(block))
 		arena_c.RingInit(arena_c.RoomOf(arena_c.RoomRing, unsafe.Pointer(&block[at]), 1024))
 		arena_c.Unpoison(unsafe.Pointer(&block[0]), 8192)
-		r = &room{Room: scope.Room{Kind: test.kind, Size: 8192}}
-		r.adopt(&room{Room: scope.Room{Kind: arena_c.RoomRing, Size: 1024}, at: at})
+		r = &room{Room: stack.Room{Kind: test.kind, Size: 8192}}
+		r.adopt(&room{Room: stack.Room{Kind: arena_c.RoomRing, Size: 1024}, at: at})
 		require.True(t, r.learn(block))
 		assert.ErrorContains(t, r.check(block), test.says)
 	}
@@ -766,7 +766,7 @@ func TestForgedHeapList(t *testing.T) {
 	hole, _ := h.Alloc(512, 16), h.Alloc(16, 16)
 	require.Equal(t, arena_c.OK, h.Free(hole))
 	arena_c.Unpoison(unsafe.Pointer(&block[0]), 8192)
-	room := &room{Room: scope.Room{Kind: arena_c.RoomHeap, Size: 8192}}
+	room := &room{Room: stack.Room{Kind: arena_c.RoomHeap, Size: 8192}}
 	require.True(t, room.learn(block))
 	require.NoError(t, room.check(block))
 	at := uint64(uintptr(live)-uintptr(unsafe.Pointer(&block[0]))) + 64

@@ -9,6 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // State is the memory of a load that the game's ticks change: the bytes allocated between [Begin]
@@ -26,8 +27,8 @@ type State struct {
 	verify  []func(View) error
 	view    viewed       // valid while verify runs
 	pools   []pool       // by address
-	made    []scope.Made // in checked builds, of a state region
-	nodes   []scope.Node // of a state region; they never change
+	made    []stack.Made // in checked builds, of a state region
+	nodes   []stack.Node // of a state region; they never change
 	chain   []byte       // the nodes' bytes
 	tenants []tenant     // by offset
 	heaps   []packed     // by offset
@@ -134,7 +135,7 @@ func (st *State) complete(s scope.Scope) error {
 	st.end = st.header().Cursor
 	var types map[*arena_c.Pool]reflect.Type
 	if st.saved.IsState() {
-		var kept []scope.Tenant
+		var kept []stack.Tenant
 		types, kept, st.made = st.saved.Stack().Watched()
 		st.addKept(kept)
 		st.broken = st.findRooms()

@@ -10,6 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 	"github.com/upfront-mem/upfront/scope/internal/wyhash"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // ErrLarge matches, with errors.Is, the error of a Set whose key and value are larger than the
@@ -44,7 +45,7 @@ type Options struct {
 // runtime/debug.SetPanicOnFault turns into a panic. After that panic each entry is whole or absent,
 // and no shard is locked.
 type Bytes struct {
-	_       lifetime.NoCopy
+	_       stack.NoCopy
 	life    lifetime.Life
 	shards  []shard
 	seed    wyhash.Seed
@@ -123,8 +124,8 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	all := octets.SliceAligned(s, size, arena_c.LineSize)
 	c.life = lifetime.Of(s)
 	c.lay(all, each, entry)
-	if st := scope.Watching(s); st != nil {
-		st.NoteTenant(all, scope.Tenant{Name: "cache.Bytes", Check: func(image []byte) error {
+	if st := lifetime.Watching(s); st != nil {
+		st.NoteTenant(all, stack.Tenant{Name: "cache.Bytes", Check: func(image []byte) error {
 			of := &Bytes{seed: c.seed, shards: make([]shard, n)}
 			of.lay(image, each, entry)
 			return of.look()
@@ -132,7 +133,7 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	} else if o.Seed == 0 {
 		c.seed = wyhash.Random()
 	}
-	scope.NoteCache(s, unsafe.Pointer(unsafe.SliceData(all)), c.figure)
+	stack.Of(c.life.End).NoteCache(unsafe.Pointer(unsafe.SliceData(all)), c.figure)
 	return c
 }
 
@@ -355,10 +356,10 @@ type Stats struct {
 }
 
 // figure returns the cache's line of a report, and false after its scope has closed.
-func (c *Bytes) figure() (in scope.Inner, ok bool) {
+func (c *Bytes) figure() (in stack.Inner, ok bool) {
 	st, size := c.stats()
-	in = scope.Inner{Of: "bytes", Size: uint64(size), Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: st.Rejected}
-	in.CacheCounts = scope.CacheCounts{Hits: st.Hits, Misses: st.Misses, Evictions: st.Evictions}
+	in = stack.Inner{Of: "bytes", Size: uint64(size), Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: st.Rejected}
+	in.CacheCounts = stack.CacheCounts{Hits: st.Hits, Misses: st.Misses, Evictions: st.Evictions}
 	return in, c.life.Alive()
 }
 

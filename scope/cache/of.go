@@ -12,6 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/container"
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Of finds at most n values of V by keys of type K. Each method that returns a value pins the
@@ -115,7 +116,7 @@ func New[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.M
 // state of package save.
 func NewObjects[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scope.ObjectMaker[V], n int) *Of[K, V] {
 	check[K, V](n, keys == scope.Maker[K]{})
-	if scope.Watching(s) != nil {
+	if lifetime.Watching(s) != nil {
 		panic(misuse("a cache of %v with a finalizer in a state: a finalizer can't be undone or sent; make it before "+
 			"Begin, or after NewRing", reflect.TypeFor[V]()))
 	}
@@ -144,7 +145,7 @@ func (c *Of[K, V]) begin(s scope.Scope, keys scope.Maker[K], n int) {
 	c.n, c.life = uint32(n), lifetime.Of(s)
 	c.words, c.entries, c.keys = layOf[K](bytes, n)
 	c.words.limit = c.n
-	if st := scope.Watching(s); st != nil {
+	if st := lifetime.Watching(s); st != nil {
 		c.note(st, bytes)
 	}
 	if arena_c.Checked {
@@ -155,7 +156,7 @@ func (c *Of[K, V]) begin(s scope.Scope, keys scope.Maker[K], n int) {
 
 func (c *Of[K, V]) hold(pool scope.HandlePool[V]) {
 	c.pool, c.header = pool, scope.HeaderOfHandles(pool)
-	scope.NoteCache(c.life.Scope, unsafe.Pointer(c.words), c.figure)
+	stack.Of(c.life.End).NoteCache(unsafe.Pointer(c.words), c.figure)
 }
 
 const ofAlign = 8
@@ -350,14 +351,14 @@ func (c *Of[K, V]) Stats() OfStats {
 }
 
 // figure returns the cache's line of a report, and false after its scope has closed.
-func (c *Of[K, V]) figure() (in scope.Inner, ok bool) {
+func (c *Of[K, V]) figure() (in stack.Inner, ok bool) {
 	if !c.lock() {
 		return in, false
 	}
 	defer c.mu.Unlock()
 	n, each := uint64(c.len()), uint64(unsafe.Sizeof(*new(V)))
-	in = scope.Inner{Of: reflect.TypeFor[V]().String(), Size: uint64(c.n) * each, Used: n * each, Live: n, Failed: c.stats.Refused}
-	in.CacheCounts = scope.CacheCounts{Hits: c.stats.Hits, Misses: c.stats.Misses, Evictions: c.stats.Evictions}
+	in = stack.Inner{Of: reflect.TypeFor[V]().String(), Size: uint64(c.n) * each, Used: n * each, Live: n, Failed: c.stats.Refused}
+	in.CacheCounts = stack.CacheCounts{Hits: c.stats.Hits, Misses: c.stats.Misses, Evictions: c.stats.Evictions}
 	return in, true
 }
 
@@ -404,7 +405,7 @@ func (e *InUseError) Is(target error) bool { return target == scope.ErrFull }
 func (c *Of[K, V]) inUse() *InUseError {
 	c.stats.Refused++
 	e := &InUseError{Type: reflect.TypeFor[V]().String(), N: int(c.n), Limit: int(c.words.limit), Pinned: c.pinned, Loading: c.loading}
-	e.Budget, e.Arena, e.Scope = scope.NamesOf(c.life.Scope)
+	e.Budget, e.Arena, e.Scope = stack.NamesOf(c.life.End, c.life.Gen)
 	e.Lines = c.lines()
 	return e
 }

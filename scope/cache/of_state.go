@@ -7,16 +7,16 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // note registers the bytes of c with a state that is being made.
-func (c *Of[K, V]) note(st *scope.Stack, bytes []byte) {
+func (c *Of[K, V]) note(st *stack.Stack, bytes []byte) {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(c.keys))) - uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))
 	n := int(c.n)
-	st.NoteTenant(bytes, scope.Tenant{
+	st.NoteTenant(bytes, stack.Tenant{
 		Name:   reflect.TypeFor[Of[K, V]]().String(),
-		Values: []scope.TenantValues{{What: "keys", Offset: uint64(at), Count: uint64(len(c.keys)), Type: reflect.TypeFor[K]()}},
+		Values: []stack.TenantValues{{What: "keys", Offset: uint64(at), Count: uint64(len(c.keys)), Type: reflect.TypeFor[K]()}},
 		Still:  c.still,
 		Check: func(image []byte) error {
 			w, entries, _ := layOf[K](image, n)

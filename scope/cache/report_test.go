@@ -10,6 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/cache"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // TestReport: a report lists the caches of open scopes with their counts, and keeps the counts of
@@ -46,18 +47,18 @@ func TestReport(t *testing.T) {
 		three, err := of.Add(3)
 		require.NoError(t, err)
 
-		bytes := scope.Inner{Kind: "cache", Of: "bytes", Scope: "level", Size: 64 << 10, Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: 1,
-			CacheCounts: scope.CacheCounts{Hits: 1, Misses: 1, Evictions: st.Evictions}}
-		values := scope.Inner{Kind: "cache", Of: "[100]uint8", Scope: "inside", Size: 200, Used: 200, Live: 2, Failed: 1,
-			CacheCounts: scope.CacheCounts{Hits: 1, Evictions: 1}}
-		assert.Equal(t, []scope.Inner{bytes, values}, caches(level.Report()))
+		bytes := stack.Inner{Kind: "cache", Of: "bytes", Scope: "level", Size: 64 << 10, Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: 1,
+			CacheCounts: stack.CacheCounts{Hits: 1, Misses: 1, Evictions: st.Evictions}}
+		values := stack.Inner{Kind: "cache", Of: "[100]uint8", Scope: "inside", Size: 200, Used: 200, Live: 2, Failed: 1,
+			CacheCounts: stack.CacheCounts{Hits: 1, Evictions: 1}}
+		assert.Equal(t, []stack.Inner{bytes, values}, caches(level.Report()))
 		assert.Contains(t, b.Report().String(), `level: cache of [100]uint8 in scope "inside" used 0.2KiB of 0.2KiB in 2 values; 100.0% hits of 1 reads, evicted 1, refused 1`)
 		of.Unpin(one)
 		of.Unpin(three)
 		require.NoError(t, inner.Close())
-		assert.Equal(t, []scope.Inner{bytes}, caches(level.Report()))
+		assert.Equal(t, []stack.Inner{bytes}, caches(level.Report()))
 		loads++
-		assert.Equal(t, scope.CacheCounts{Hits: 2 * loads, Misses: loads, Evictions: loads * (st.Evictions + 1)}, level.Report().Caches)
+		assert.Equal(t, stack.CacheCounts{Hits: 2 * loads, Misses: loads, Evictions: loads * (st.Evictions + 1)}, level.Report().Caches)
 		return scope.Plain[[8]byte]().New(s), nil
 	}
 	_, err = budget.Load(t.Context(), level, load)
@@ -74,7 +75,7 @@ func TestReport(t *testing.T) {
 }
 
 // caches returns the caches of a report, without the lines that made them.
-func caches(r budget.ArenaReport) (list []scope.Inner) {
+func caches(r budget.ArenaReport) (list []stack.Inner) {
 	for _, in := range r.Inner {
 		in.Made = nil
 		list = append(list, in)

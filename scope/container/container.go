@@ -11,6 +11,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // life is the lifetime of a container, whose bytes may also be on a heap.
@@ -29,10 +30,10 @@ func takeOn(a arena.Reallocator, size uint64) (bytes []byte, l life, inState kep
 		return nil, life{}, false
 	}
 	arena_c.Zero(p, uintptr(size))
-	s, state, ok := scope.Holding(p)
+	h, gen, state := stack.Holding(p)
 	l = life{lifetime.Life{Record: outside, Gen: 1}}
-	if ok {
-		l = lifeOf(s)
+	if h != nil {
+		l = lifeOf(scope.At(h, gen))
 	}
 	return unsafe.Slice((*byte)(p), size), l, kept(state)
 }
@@ -63,7 +64,7 @@ var zero = &scope.Misuse{Text: "a zero container: NewList, NewDeque, NewMap and 
 // kept is true for a container in a state of package save, whose bytes are the same in every build.
 type kept bool
 
-func keptIn(s scope.Scope) kept { return scope.Watching(s) != nil }
+func keptIn(s scope.Scope) kept { return lifetime.Watching(s) != nil }
 
 // gone ends removed values. In a state they become zeros in every build. Elsewhere they are marked
 // for the race detector, which reports a goroutine that still reads one.
@@ -134,12 +135,12 @@ func imageOf[T any](v View, first *T, size uint64) []byte {
 
 // note registers a container of type C with the state of s: its bytes, the check of an image, and
 // the places of its values.
-func note[C any](s scope.Scope, bytes []byte, look func(image []byte) error, values ...scope.TenantValues) {
-	t := scope.Tenant{Name: reflect.TypeFor[C]().String(), Check: look, Values: values}
-	scope.Watching(s).NoteTenant(bytes, t)
+func note[C any](s scope.Scope, bytes []byte, look func(image []byte) error, values ...stack.TenantValues) {
+	t := stack.Tenant{Name: reflect.TypeFor[C]().String(), Check: look, Values: values}
+	lifetime.Watching(s).NoteTenant(bytes, t)
 }
 
-func valuesAt[T any](what string, bytes []byte, values []T) scope.TenantValues {
+func valuesAt[T any](what string, bytes []byte, values []T) stack.TenantValues {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(values))) - uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))
-	return scope.TenantValues{What: what, Offset: uint64(at), Count: uint64(len(values)), Type: reflect.TypeFor[T]()}
+	return stack.TenantValues{What: what, Offset: uint64(at), Count: uint64(len(values)), Type: reflect.TypeFor[T]()}
 }

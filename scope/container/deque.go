@@ -8,13 +8,14 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
 // Deque is a double-ended queue of at most n values of T. A value doesn't move. The deque takes 16
 // bytes, and a ring of n times the size of T.
 type Deque[T any] struct {
-	_    lifetime.NoCopy
+	_    stack.NoCopy
 	life life
 	queued[T]
 	kept kept

@@ -8,13 +8,14 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 )
 
 // List is a list of at most n values of T in contiguous memory. It takes 8 bytes, and n times the
 // size of T. A value moves only when RemoveSwap fills a gap with the last value.
 type List[T any] struct {
-	_    lifetime.NoCopy
+	_    stack.NoCopy
 	life life
 	listed[T]
 	kept  kept

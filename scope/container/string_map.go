@@ -9,6 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // ErrLongKey matches, with errors.Is, the error that [StringMap.Set] returns for a key of more than
@@ -125,7 +126,7 @@ func (m *StringMap[V]) Set(key string, v V) error {
 	}
 	if m.used() == len(m.order) {
 		if m.full == nil {
-			m.full = scope.KeysFull(m.life.Scope, m.Cap())
+			m.full = stack.KeysFull(m.life.End, m.life.Gen, m.Cap())
 		}
 		return m.full
 	}
@@ -140,8 +141,8 @@ func (m *StringMap[V]) longKey() error {
 		return m.long
 	}
 	where := ""
-	if s := m.life.Scope; s != (scope.Scope{}) {
-		budget, arena, name := scope.NamesOf(s)
+	if m.life.End != nil {
+		budget, arena, name := stack.NamesOf(m.life.End, m.life.Gen)
 		where = fmt.Sprintf("budget %q: %s: scope %q: ", budget, arena, name)
 	}
 	m.long = fmt.Errorf("%sa StringMap has keys of at most %d bytes; make it with a larger k, or refuse the key: %w",

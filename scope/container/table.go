@@ -8,6 +8,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 	"github.com/upfront-mem/upfront/scope/internal/wyhash"
 )
@@ -15,7 +16,7 @@ import (
 // table is the common base of Map and StringMap: n entries, and an index that finds them by the
 // hashes of their keys. A key stays in its entry until it is deleted.
 type table[V any] struct {
-	_    lifetime.NoCopy
+	_    stack.NoCopy
 	life life
 	entries
 	values []V // of all n entries

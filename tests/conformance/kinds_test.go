@@ -61,8 +61,8 @@ func insideBlock(t testing.TB, size int, open func([]byte) (arena.Allocator, err
 }
 
 func scopeBlock(t testing.TB, size int) []byte {
-	stack, _, _ := scopeStack(heapBlock(t, int(up(uint64(size), arena_c.Edge))+4*arena_c.Edge, 64))
-	s := stack.Open("blocks")
+	st, _, _ := scopeStack(heapBlock(t, int(up(uint64(size), arena_c.Edge))+4*arena_c.Edge, 64))
+	s := scope.At(st.Open(0, "blocks"))
 	require.NotNil(t, s.Bytes(1), "the next is not aligned by chance")
 	block := s.BytesUnzeroed(size, 64)
 	clear(block)
@@ -89,8 +89,8 @@ func TestBlocksFromArenas(t *testing.T) {
 }
 
 func TestBlocksFromScopes(t *testing.T) {
-	stack, _, size := scopeStack(heapBlock(t, 4*arena_c.Edge, 64))
-	s := stack.Open("blocks")
+	st, _, size := scopeStack(heapBlock(t, 4*arena_c.Edge, 64))
+	s := scope.At(st.Open(0, "blocks"))
 	require.NotNil(t, s.Bytes(1))
 	for _, from := range []scope.Scope{s, s.Temp(2000)} {
 		block := from.BytesUnzeroed(1000, 64)

@@ -13,6 +13,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // subject is a kind of arena that the suite runs over. Adding one is a line in subjects.
@@ -67,14 +68,14 @@ func openPool[T any](block []byte) (machine, model, error) {
 
 // openScope is package scope's raw Alloc, on a map of one region in the block.
 func openScope(block []byte) (machine, model, error) {
-	stack, from, size := scopeStack(block)
-	s := stack.Open("suite")
+	st, from, size := scopeStack(block)
+	s := scope.At(st.Open(0, "suite"))
 	m := &linearModel{from + arena_c.Edge, from + arena_c.Edge, from + arena_c.Edge + size}
 	return machine{
 		alloc: func(size, align uint64) unsafe.Pointer { return allocIn(s, size, align) },
 		reset: func() {
 			_ = s.Close() // it returns the fulls of the suite
-			s = stack.Open("suite")
+			s = scope.At(st.Open(0, "suite"))
 		},
 	}, m, nil
 }
@@ -100,16 +101,15 @@ func fullIsNil() {
 }
 
 // scopeStack returns a map of one region in the block, with its start and its size.
-func scopeStack(block []byte) (stack *scope.Stack, from, size uint64) {
+func scopeStack(block []byte) (st *stack.Stack, from, size uint64) {
 	start, end := bounds(block)
 	from = up(start, arena_c.Edge)
 	skip := from - start
 	size = (uint64(len(block))-skip)/arena_c.Edge*arena_c.Edge - arena_c.Edge - 24
 	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: size}}
 	table := arena_c.MapInit(unsafe.Pointer(&block[skip]), end-from, arenas, 4, 4, 0)
-	stack = &scope.Stack{Budget: "suite", Arena: "region", Key: "size", Owned: 8}
-	stack.Start(table.Row(0))
-	return stack, from, size
+	st = stack.Start(stack.Config{Budget: "suite", Arena: "region", Key: "size", Owned: 8}, table.Row(0))
+	return st, from, size
 }
 
 // blocks are places for an arena's block. Each is zeroed, and ordinary memory again afterwards.

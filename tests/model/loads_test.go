@@ -312,7 +312,7 @@ func (w *world) take() {
 func (w *world) pairOf(l budget.Lease) int {
 	for _, st := range budget.ArenasOf(w.b).List() {
 		var pair, which int
-		if n, _ := fmt.Sscanf(st.Arena, "scratch %d.%d", &pair, &which); n == 2 && st.Scratches() == l.Scratches {
+		if n, _ := fmt.Sscanf(st.Arena, "scratch %d.%d", &pair, &which); n == 2 && scope.ScratchesOf(st) == l.Scratches {
 			return pair
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // folders are the folders in which -random puts faults.
-var folders = []string{"arena_c", "arena", "scope", "budget", "budget/save"}
+var folders = []string{"arena_c", "arena", "scope", "scope/stack", "budget", "budget/save"}
 
 // fault is a possible fault of a file: the text from one byte to another becomes a new one.
 type fault struct {

@@ -7,13 +7,14 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/container"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 type level struct{ Queue container.Deque[int64] }
 
 func wrong(
 	b *budget.Budget,
-	st *scope.Stack,
+	st *stack.Stack,
 	d *budget.Reader,
 	shared *scope.SharedPool[int64],
 	table *container.Map[int64, int64],
@@ -24,7 +25,7 @@ func wrong(
 	list container.List[int64], // vet: scope/container.List[int64]
 ) {
 	b2 := *b           // vet: budget.Budget
-	st2 := *st         // vet: scope.Stack
+	st2 := *st         // vet: stack.Stack
 	d2 := *d           // vet: budget.Reader
 	shared2 := *shared // vet: scope.SharedPool[int64]
 	table2 := *table   // vet: scope/container.Map[int64, int64]

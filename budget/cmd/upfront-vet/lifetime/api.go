@@ -38,7 +38,6 @@ const (
 var table = map[string]does{
 	"scope.Scope.Open":               {opens, 0, -1},
 	"scope.Scratch.Open":             {opens, 0, -1},
-	"scope.Stack.Open":               {opens, 0, -1},
 	"scope.Scope.Temp":               {lends, 0, -1},
 	"scope.Scope.Close":              {closes, 0, -1},
 	"scope.Scope.Do":                 {calls, 0, -1},

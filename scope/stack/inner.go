@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import (
 	"slices"
@@ -62,14 +62,14 @@ type cacheNote struct {
 	figure func() (Inner, bool)
 }
 
-// NoteCache adds a cache with a block at p in s to the reports of the arena of s. A report calls
-// figure on the goroutine that may use the arena. figure is called a last time before the block is
-// freed, and returns false after s has closed.
-func NoteCache(s Scope, p unsafe.Pointer, figure func() (of Inner, ok bool)) {
-	st := stackOf(s.h)
-	if st == nil {
-		return
-	}
+// CacheFinalizers returns the number of finalizers that the arena's caches have run. The caches add
+// to it, on any goroutine.
+func (st *Stack) CacheFinalizers() *atomic.Uint64 { return &st.theCaches().finalizers }
+
+// NoteCache adds a cache with a block at p to the reports of the arena. A report calls figure on
+// the goroutine that may use the arena. figure is called a last time before the block is freed, and
+// returns false after the cache's scope has closed.
+func (st *Stack) NoteCache(p unsafe.Pointer, figure func() (of Inner, ok bool)) {
 	all := st.theCaches()
 	all.list = slices.DeleteFunc(all.list, func(n cacheNote) bool {
 		_, ok := n.figure()

@@ -1,7 +1,6 @@
-package scope
+package stack
 
 import (
-	"math"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -10,11 +9,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Stack is an arena with nested scopes: a region, a slot, a buffer of the frame, or a scratch
-// arena. It is for package budget, which owns the arenas. Programs use Scope instead. One goroutine
-// at a time uses a Stack. The exported fields come from the plan, and most of them are for
-// messages. Set the fields, then call Start.
-type Stack struct {
+// Config describes an arena to its Stack. Most of it is for messages.
+type Config struct {
 	Budget string         // name of the plan
 	Arena  string         // "region level", "frame 0", "scratch 1.0"
 	Part   string         // of the plan, as reports name it: "level", "frame"
@@ -26,9 +22,16 @@ type Stack struct {
 	Base   int            // number of the lowest scopes, which only the owner opens and closes
 	From   unsafe.Pointer // the budget's first byte
 	Size   uint64         // of the budget, in bytes
+	Pages  Pages          // of the arena
 
-	Pages Pages // of the arena
+	// keys of limits that differ from the plan's, by table: "owned": "regions[1].limits.owned"
+	TableKeys map[string]string
+}
 
+// Stack is an arena with nested scopes: a region, a slot, a buffer of the frame, or a scratch
+// arena. One goroutine at a time uses a Stack. [Start] makes it.
+type Stack struct {
+	Config
 	Siblings []*Stack // of a scratch arena: all arenas of its worker, in order; they share one list
 
 	h      *arena_c.Scopes
@@ -53,25 +56,27 @@ type Stack struct {
 	// first
 	tempNodes []uint64
 
-	// keys of limits that differ from the plan's, by table: "owned": "regions[1].limits.owned"
-	TableKeys map[string]string
-
-	_ noCopy
+	_ NoCopy
 }
 
-type noCopy struct{}
+// NoCopy makes go vet refuse copies of a type that has it.
+type NoCopy struct{}
 
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
+// Lock is for go vet.
+func (*NoCopy) Lock() {}
+
+// Unlock is for go vet.
+func (*NoCopy) Unlock() {}
 
 // note is the Go side's record of an open scope.
 type note struct {
-	name   string
-	gen    uint64       // the scope's generation: a scope that C opens has no note of its own
-	site   arena_c.Site // where it was opened
-	lost   error        // unreturned errors of a constructor that panicked
-	making making
-	met    met // its last refusal
+	name string
+	gen  uint64       // the scope's generation: a scope that C opens has no note of its own
+	site arena_c.Site // where it was opened
+	// errors of a constructor that panicked, which no call has returned
+	unreported error
+	making     making
+	refused    refusal // the last one
 	// the first misuse that no call has reported; an unreported full is in the scope's Asked
 	owed error
 }
@@ -79,7 +84,7 @@ type note struct {
 // Reasons for Open and Close to take the slow path, besides arena_c.Closing and Building.
 const (
 	oddTemp     = 1 << (2 + iota) // the far end
-	oddNoted                      // a note has owed or lost, or a scope has labels
+	oddNoted                      // a note has owed or unreported, or a scope has labels
 	oddNames                      // bytes of scopes are counted by name
 	oddWatched                    // freed bytes become zeros
 	oddRecorded                   // each event goes to a sink
@@ -94,17 +99,15 @@ func (st *Stack) keep(name string) string {
 	return name
 }
 
-// Opened returns the open scope at a depth, its name, and the place that opened it. The place is
-// empty if C opened the scope. The lowest scope has depth 0. pre: depth < Depth.
-func (st *Stack) Opened(depth int) (s Scope, name string, at *arena_c.Site) {
-	s, name, at = st.at(depth), st.nameOf(st.h, uint64(depth+1)), &arena_c.Site{}
-	if n := &st.notes[depth+1]; n.gen == s.gen {
+// Opened returns the generation of the open scope at a depth, its name, and the place that opened
+// it. The place is empty if C opened the scope. The lowest scope has depth 0. pre: depth < Depth.
+func (st *Stack) Opened(depth int) (gen uint64, name string, at *arena_c.Site) {
+	gen, name, at = st.h.Record(uint64(depth+1)).Gen, st.nameOf(st.h, uint64(depth+1)), &arena_c.Site{}
+	if n := &st.notes[depth+1]; n.gen == gen {
 		at = &n.site
 	}
-	return s, name, at
+	return gen, name, at
 }
-
-func (st *Stack) at(depth int) Scope { return Scope{st.h, st.h.Record(uint64(depth + 1)).Gen} }
 
 // nameOf returns the name of the scope whose record is at a depth, counted from 1.
 func (st *Stack) nameOf(h *arena_c.Scopes, depth uint64) string {
@@ -131,15 +134,11 @@ func short(name string) string {
 	return name[:end]
 }
 
+// topMisuse returns the reason why the topmost scope can't be used now.
+func (st *Stack) topMisuse(what string) error { return MisuseOf(st.h, st.h.Top().Gen, what) }
+
 // Depth returns the number of open scopes.
 func (st *Stack) Depth() int { return int(st.h.Depth) }
-
-// making describes the running constructors of a scope.
-type making struct {
-	gen   uint64 // of the scope
-	from  uint64 // cursor when the outermost constructor began; 0: no constructor runs
-	start uint64 // cursor when the innermost constructor began
-}
 
 func (st *Stack) ends() [2]*arena_c.Scopes { return [2]*arena_c.Scopes{st.h, &st.row.Temp} }
 
@@ -154,5 +153,4 @@ func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
 // tempStart returns the offset of the newest temporaries, from the far end's header.
 func (st *Stack) tempStart() uint64 { return st.row.Arena.Limit - st.row.Temp.Back }
 
-// lentDropped is a number that no lending has. It marks a dropped stack.
-const lentDropped = math.MaxUint64
+func roundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import "github.com/upfront-mem/upfront/arena_c"
 
@@ -124,14 +124,14 @@ func (st *Stack) tellMost() {
 	}
 }
 
-// tellTemp reports the newest temporaries, of size bytes, with the node that ends them.
-func (st *Stack) tellTemp(of Scope, gen, size uint64) {
+// tellTemp reports the newest temporaries, of size bytes in an end, with the node that ends them.
+func (st *Stack) tellTemp(of *arena_c.Scopes, gen, size uint64) {
 	k, h := st.sink, st.h
 	if k == nil {
 		return
 	}
 	kind := EventTemp
-	if of.isTemp() {
+	if of.Back != 0 {
 		kind = EventTempIn
 	}
 	bytes := st.row.Temp.Top().Edge - h.Limit
@@ -141,12 +141,12 @@ func (st *Stack) tellTemp(of Scope, gen, size uint64) {
 	k.high = max(k.high, k.cursor+k.far)
 }
 
-// recordMade reports the newest allocation in s, in checked builds.
-func recordMade(s Scope) {
-	if !arena_c.Checked || s.h.Odd&oddRecorded == 0 || s.h.Back != 0 {
+// NoteMade reports the newest allocation of an end, in checked builds.
+func NoteMade(h *arena_c.Scopes) {
+	if !arena_c.Checked || h.Odd&oddRecorded == 0 || h.Back != 0 {
 		return
 	}
 	var site arena_c.Site
 	site.Note()
-	stackOf(s.h).lookAt(site)
+	Of(h).lookAt(site)
 }

@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import (
 	"cmp"
@@ -37,7 +37,7 @@ type rooms struct {
 	// a state is being made: all kinds are noted; otherwise only kinds whose blocks can be freed
 	watched  bool
 	from, to uint64 // a finished state, where no arena may be made
-	lost     uint64 // rooms lost by C when the state began
+	missedC  uint64 // arenas that C's table had no place for when the state began
 }
 
 // Rooms returns a copy of the list of arenas in the Stack, sorted by offset. An arena in a block of
@@ -61,7 +61,7 @@ func (st *Stack) watchRooms() {
 	}
 	st.rooms.mu.Lock()
 	defer st.rooms.mu.Unlock()
-	st.rooms.watched, st.rooms.lost = true, arena_c.CRoomsLost()
+	st.rooms.watched, st.rooms.missedC = true, arena_c.CRoomsLost()
 }
 
 // WatchedRooms ends the watch of arenas, when a state is finished. The state's offsets from the
@@ -84,9 +84,9 @@ func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	}
 	r.watched, r.from, r.to = false, from, to
 	st.h.SetOdd(oddRooms)
-	lost := r.lost != arena_c.CRoomsLost()
+	missed := r.missedC != arena_c.CRoomsLost()
 	r.mu.Unlock()
-	if lost {
+	if missed {
 		return nil, fmt.Errorf("scope: C code made more than %d arenas in states that have no ring yet", arena_c.CRoomsMax)
 	}
 	return slices.DeleteFunc(st.Rooms(), func(r Room) bool { return r.Offset < from || r.Offset >= to }), nil

@@ -1,4 +1,4 @@
-package scope_test
+package stack_test
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // TestWarner compares a Warner with plain words: it reports a use of at least the share, once until
@@ -16,7 +16,7 @@ func TestWarner(t *testing.T) {
 	reported := 0
 	for range 300 {
 		share, size := 1+random.IntN(99), 1+random.Uint64N(5000)
-		w, armed, peak, last := scope.Warner{Share: share}, true, uint64(0), uint64(0)
+		w, armed, peak, last := stack.Warner{Share: share}, true, uint64(0), uint64(0)
 		for range 200 {
 			used := random.Uint64N(size + 1)
 			if random.IntN(4) == 0 { // near the two edges
@@ -51,9 +51,9 @@ func TestWarner(t *testing.T) {
 }
 
 func TestWarnerEdges(t *testing.T) {
-	var none scope.Warner
+	var none stack.Warner
 	assert.Zero(t, none.Crossed(100, 100, 100))
-	w := scope.Warner{Share: 80}
+	w := stack.Warner{Share: 80}
 	for i, c := range []struct{ used, peak, want uint64 }{
 		{799, 799, 0}, {800, 800, 800}, {1000, 1000, 0},
 		{720, 1000, 0}, {900, 1000, 0}, // never below 72 %
@@ -67,7 +67,7 @@ func TestWarnerEdges(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, w.Crossed(c.used, c.peak, 1000), i)
 	}
-	largest := scope.Warner{Share: 99} // no overflow
+	largest := stack.Warner{Share: 99} // no overflow
 	assert.Zero(t, largest.Crossed(1<<38-1<<33, 1<<38-1<<33, 1<<38))
 	assert.Equal(t, uint64(1<<38), largest.Crossed(1<<38, 1<<38, 1<<38))
 }

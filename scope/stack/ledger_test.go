@@ -1,4 +1,4 @@
-package scope_test
+package stack_test
 
 import (
 	"runtime"
@@ -10,11 +10,25 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
+// load loads region level with fn.
+func load(t *testing.T, b *budget.Budget, fn func(s scope.Scope) error) error {
+	_, err := budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*struct{}, error) { return nil, fn(s) })
+	return err
+}
+
+func misbook(s scope.Scope, label bool, name string, bytes uint64) {
+	header, _ := s.C()
+	stack.Of((*arena_c.Scopes)(header)).Misbook(label, name, bytes)
+}
+
+// TestLedgerThatContradictsTheArena: after a load of a checked build, a ledger with other sums than
+// the arena's panics.
 func TestLedgerThatContradictsTheArena(t *testing.T) {
 	if !arena_c.Checked || arena_c.Race || runtime.GOOS == "windows" {
-		t.Skip("only a checked build knows each object, and not on Windows: go test -tags checked ./scope does")
+		t.Skip("only a checked build knows each object, and not on Windows: go test -tags checked ./scope/stack does")
 	}
 	for _, c := range []struct {
 		label      bool
@@ -27,19 +41,19 @@ func TestLedgerThatContradictsTheArena(t *testing.T) {
 	} {
 		b, err := budget.Open(budget.Plan{Name: "wrong", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 		require.NoError(t, err)
-		load := func() {
-			require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		loads := func() {
+			require.NoError(t, load(t, b, func(s scope.Scope) error {
 				s.AllocUnzeroed(70, 1)
 				err := scope.Label(s, "sound", func() error { s.AllocUnzeroed(6, 1); return nil })
-				scope.StackOf(s).Misbook(c.label, c.name, c.bytes)
+				misbook(s, c.label, c.name, c.bytes)
 				return err
 			}))
 		}
 		if c.want == "" {
-			assert.NotPanics(t, load)
+			assert.NotPanics(t, loads)
 			require.NoError(t, b.Close())
 			continue
 		}
-		assert.PanicsWithError(t, c.want, load) // the load doesn't end: the budget stays open
+		assert.PanicsWithError(t, c.want, loads) // the load doesn't end: the budget stays open
 	}
 }

@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import (
 	"errors"
@@ -7,11 +7,12 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// StartDry makes the Stack a dry arena: an arena that has headers but no bytes. Only Play works on
-// a dry arena. The registry has no entry for it, so it needs no Drop.
-func (st *Stack) StartDry(row *arena_c.Row) {
-	st.h, st.row, st.notes = &row.Arena, row, make([]note, 2*(row.Arena.Slots+1))
-	st.h.Base = uint64(st.Base)
+// StartDry returns a dry arena: an arena that has headers but no bytes. Only Play works on a dry
+// arena. The registry has no entry for it, so it needs no Drop.
+func StartDry(c Config, row *arena_c.Row) *Stack {
+	st := &Stack{Config: c, h: &row.Arena, row: row, notes: make([]note, 2*(row.Arena.Slots+1))}
+	st.h.Base = uint64(c.Base)
+	return st
 }
 
 // earlierName names the scope of bytes whose own scope isn't known, because it was open before

@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ const (
 // table.
 const classesMax = 1 << 12
 
-// classes is read without a lock: each place is written once, before newClass returns its number.
+// classes is read without a lock: each place is written once, before NewClass returns its number.
 var classes struct {
 	sync.Mutex
 	used uint64
@@ -33,12 +33,16 @@ var classes struct {
 	size [classesMax]uint64 // of an object
 }
 
-func newClass(name string, size uint64, run func(unsafe.Pointer) error) uint64 {
+// FinalizerOf begins the name of a class.
+const FinalizerOf = "finalizer of "
+
+// NewClass declares objects of a size whose finalizer is run, and returns their class.
+func NewClass(name string, size uint64, run func(unsafe.Pointer) error) uint64 {
 	classes.Lock()
 	defer classes.Unlock()
 	c := max(classes.used, classFirst)
 	if c == classesMax {
-		panic(bug("more than %d Objects: declare each once, at package level", classesMax-classFirst))
+		panic(Misusef("more than %d Objects: declare each once, at package level", classesMax-classFirst))
 	}
 	classes.used = c + 1
 	classes.run[c], classes.name[c], classes.size[c] = run, name, size
@@ -250,6 +254,23 @@ func (st *Stack) runOwned(h *arena_c.Scopes, word unsafe.Pointer) error {
 // sliceNode is the node of the objects after it.
 type sliceNode struct{ front, stride, class, left uint64 }
 
+// Objects makes n zeroed objects of a class in a scope, after one node, in one bump. size is the
+// size of all objects, at most OffsetMax. It returns nil if the scope refuses.
+func Objects(h *arena_c.Scopes, gen uint64, n int, stride, size, align, class uint64) unsafe.Pointer {
+	align = max(align, arena_c.NodeSize)
+	front := roundUp(uint64(unsafe.Sizeof(sliceNode{})), align)
+	size = min(front+size, arena_c.OffsetMax)
+	p := h.Node(gen, size, align-1)
+	if p == nil {
+		return nil
+	}
+	arena_c.Zero(p, uintptr(size))
+	*(*sliceNode)(p) = sliceNode{front, stride, class, uint64(n)}
+	h.Link(p, classSlice)
+	NoteMade(h)
+	return unsafe.Add(p, front)
+}
+
 func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 	h, st := u.h, u.st
 	switch class {
@@ -270,7 +291,7 @@ func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 		st.labels.undo((*labelNode)(object))
 	default:
 		h.Unlink()
-		u.failed(undeclared)
+		u.failed(Undeclared)
 	}
 }
 
@@ -328,8 +349,8 @@ func (u *unwinding) closeLong() {
 	}
 	st.settle(h)
 	n := st.noteOf(h, h.Depth)
-	u.errs.add(n.lost)
-	n.lost = nil
+	u.errs.add(n.unreported)
+	n.unreported = nil
 	if h.Back != 0 || n.owed != nil { // no other call can return the refusals of temporaries
 		u.errs.add(st.take(h, h.Depth))
 	}

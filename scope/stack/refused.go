@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import (
 	"fmt"
@@ -25,27 +25,27 @@ func init() { arena_c.Explain = why }
 // The last refusal of a scope. It stays after it was reported and after the scope closed, until
 // another scope in the same place is refused: an unhandled panic is printed after every deferred
 // Close.
-type met struct {
+type refusal struct {
 	// of the request. It differs from the scope's generation for a bad align and for a Maker that
 	// was never declared.
 	gen uint64
 	err error // a full error, or a misuse
 }
 
-func metBy(list []met, gen uint64) error {
-	for _, m := range list {
-		if m.gen == gen {
-			return m.err
+func reasonOf(list []refusal, gen uint64) error {
+	for _, r := range list {
+		if r.gen == gen {
+			return r.err
 		}
 	}
 	return nil
 }
 
 // Returns the last refusal in each place for a scope.
-func (st *Stack) met() (list []met) {
+func (st *Stack) refusals() (list []refusal) {
 	for i := range st.notes {
-		if m := st.notes[i].met; m.err != nil {
-			list = append(list, m)
+		if r := st.notes[i].refused; r.err != nil {
+			list = append(list, r)
 		}
 	}
 	return list
@@ -58,11 +58,11 @@ func (st *Stack) met() (list []met) {
 // other panic, Verdict returns the panic's value as other, and the caller panics with other after
 // the unwinding.
 func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
-	return st.verdict(v, err, opened{})
+	return st.verdict(v, err, depths{})
 }
 
 // verdict is Verdict of a function that worked in the scopes opened since before.
-func (st *Stack) verdict(v any, err error, before opened) (other any, verdict error) {
+func (st *Stack) verdict(v any, err error, before depths) (other any, verdict error) {
 	if v == nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (st *Stack) verdict(v any, err error, before opened) (other any, verdict er
 			if *askedOf(h, depth) == 0 {
 				continue
 			}
-			if full, ok := st.metFull(h, depth).(*FullError); ok {
+			if full, ok := st.askedError(h, depth).(*FullError); ok {
 				told := *full
 				told.Cause = fmt.Errorf("panic: %v", v)
 				return nil, &told
@@ -96,7 +96,7 @@ func handled(v any) any {
 		return v
 	}
 	err := why(r)
-	if st := stackOf(r.Arena); st != nil {
+	if st := Of(r.Arena); st != nil {
 		if depth, _ := asker(r.Arena, r.Gen); depth != 0 {
 			_ = st.take(r.Arena, depth)
 		}
@@ -106,34 +106,33 @@ func handled(v any) any {
 
 // why returns the reason of a Refusal, usually a full error.
 func why(r arena_c.Refusal) error {
-	h, gen, st := r.Arena, r.Gen, stackOf(r.Arena)
+	h, gen, st := r.Arena, r.Gen, Of(r.Arena)
 	// the request was refused before its budget closed
 	if (st == nil || st.made != numberOf(gen)) && h.Misused != gen {
-		if l, ok := lostOf(gen); ok {
-			if err := metBy(l.met, gen); err != nil {
+		if t, ok := tombstoneOf(gen); ok {
+			if err := reasonOf(t.refusals, gen); err != nil {
 				return err
 			}
-			return l.misuse("allocation in", gen)
+			return t.misuse("allocation in", gen)
 		}
 	}
-	s := Scope{h, gen}
 	depth, wrong := asker(h, gen)
 	switch {
 	case wrong != nil:
 		return wrong
 	case st == nil:
-		return s.misuse("use of")
+		return MisuseOf(h, gen, "use of")
 	case depth == 0 && h.Misused == gen:
-		return s.misuse("allocation in")
+		return MisuseOf(h, gen, "allocation in")
 	}
 	st.settle(h)
 	if depth == h.Depth && h.Asked != 0 { // the full error came last
-		return st.metFull(h, depth)
+		return st.askedError(h, depth)
 	}
-	if err := metBy(st.met(), gen); err != nil {
+	if err := reasonOf(st.refusals(), gen); err != nil {
 		return err
 	}
-	return s.misuse("allocation in")
+	return MisuseOf(h, gen, "allocation in")
 }
 
 // asker returns the depth of the open scope that a request was for, 0 if it is closed, and the
@@ -143,10 +142,10 @@ func asker(h *arena_c.Scopes, gen uint64) (depth uint64, wrong error) {
 	if bad {
 		return depth, badAlign
 	}
-	if gen&key != 0 {
-		wrong = undeclared
+	if gen&Key != 0 {
+		wrong = Undeclared
 	}
-	return h.Find(gen &^ key), wrong
+	return h.Find(gen &^ Key), wrong
 }
 
 // settle moves the misuse in the header to the note of its scope, while the reason can still be
@@ -163,10 +162,10 @@ func (st *Stack) settle(h *arena_c.Scopes) *note {
 		return nil
 	}
 	if err == nil {
-		err = Scope{h, gen}.misuse("allocation in")
+		err = MisuseOf(h, gen, "allocation in")
 	}
 	n := st.noteOf(h, depth)
-	if n.met = (met{gen, err}); n.owed == nil {
+	if n.refused = (refusal{gen, err}); n.owed == nil {
 		n.owed = err
 	}
 	h.Odd |= oddNoted
@@ -196,24 +195,24 @@ func (st *Stack) peek(h *arena_c.Scopes, depth uint64) error {
 	if *askedOf(h, depth) == 0 {
 		return nil
 	}
-	return st.metFull(h, depth)
+	return st.askedError(h, depth)
 }
 
-// metFull returns the error of the request in Asked of the scope at a depth: a full error, or a bad
-// align. pre: Asked isn't 0.
-func (st *Stack) metFull(h *arena_c.Scopes, depth uint64) error {
+// askedError returns the error of the request in Asked of the scope at a depth: a full error, or a
+// bad align. pre: Asked isn't 0.
+func (st *Stack) askedError(h *arena_c.Scopes, depth uint64) error {
 	n, gen, asked := st.noteOf(h, depth), h.Record(depth).Gen, *askedOf(h, depth)
-	if full, ok := n.met.err.(*FullError); ok && n.met.gen == gen && full.asked == asked {
+	if full, ok := n.refused.err.(*FullError); ok && n.refused.gen == gen && full.asked == asked {
 		return full
 	}
-	n.met = met{gen, badAlign} // a request that fits was refused for its align
+	n.refused = refusal{gen, badAlign} // a request that fits was refused for its align
 	if builds := h.Back == 0 && h.Top().Edge != 0; builds || asked&arena_c.Purpose != 0 ||
 		asked%(1<<arena_c.AskedAt)+arena_c.AlignMax > h.Limit-h.Cursor {
 		full := st.full(h, asked)
 		full.Scope = st.nameOf(h, depth)
-		n.met.err = full
+		n.refused.err = full
 	}
-	return n.met.err
+	return n.refused.err
 }
 
 // take is peek for a caller that reports the refusal; the scope forgets it.
@@ -232,15 +231,15 @@ func (st *Stack) peekFrom(h *arena_c.Scopes, depth uint64) {
 	}
 }
 
-// opened holds the numbers of open scopes at both ends when a function began. Scopes above are the
+// depths holds the numbers of open scopes at both ends when a function began. Scopes above are the
 // function's own.
-type opened [2]uint64
+type depths [2]uint64
 
-func (st *Stack) opened() opened { return opened{st.h.Depth, st.row.Temp.Depth} }
+func (st *Stack) depthsNow() depths { return depths{st.h.Depth, st.row.Temp.Depth} }
 
 // takeSince takes and returns the refusal of the lowest scope opened since o that has a refusal;
 // temporaries come last.
-func (st *Stack) takeSince(o opened) error {
+func (st *Stack) takeSince(o depths) error {
 	for end, h := range st.ends() {
 		for depth := o[end] + 1; depth <= h.Depth; depth++ {
 			if err := st.take(h, depth); err != nil {

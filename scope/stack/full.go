@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import (
 	"cmp"
@@ -130,6 +130,12 @@ func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
 		Need: size + 1, Key: cmp.Or(st.TableKeys[table], "limits."+table)})
 }
 
+// LastFull returns the last full error of the arena that was reported, or nil.
+func (st *Stack) LastFull() *FullError { return st.lastFull }
+
+// Fulls returns the number of full errors of the arena that were reported.
+func (st *Stack) Fulls() int { return st.fulls }
+
 // counted counts the full error, keeps it as the arena's last one and returns it. It is called once
 // for each.
 func (st *Stack) counted(full *FullError) *FullError {
@@ -167,19 +173,20 @@ func (st *Stack) scopesFull(name string) *FullError {
 	return full
 }
 
-// misuse returns the reason why s can't be used now.
-func (s Scope) misuse(what string) error {
-	h, st := s.h, stackOf(s.h)
+// MisuseOf returns the reason why a scope, of the generation gen at an end, can't be used now. Its
+// text begins with an operation: "Open in".
+func MisuseOf(h *arena_c.Scopes, gen uint64, what string) error {
+	st := Of(h)
 	if st == nil {
 		return &Misuse{what + " a scope whose budget is closed", true}
 	}
-	depth := h.Find(s.gen)
+	depth := h.Find(gen)
 	if depth == 0 {
 		var e emptied
 		if h.Back == 0 {
 			e = st.emptied.get()
 		}
-		return lost{st.made, st.Arena, e, nil}.misuse(what, s.gen)
+		return tombstone{st.made, st.Arena, e, nil}.misuse(what, gen)
 	}
 	text := fmt.Sprintf("%s scope %q of %s", what, st.nameOf(h, depth), st.Arena)
 	switch {
@@ -193,7 +200,7 @@ func (s Scope) misuse(what string) error {
 		text += ", which holds temporaries: open or label a scope in the one that called Temp"
 	case depth < h.Depth:
 		text += fmt.Sprintf(" while scope %q, opened in it, is open; close %[1]q first", st.nameOf(h, depth+1))
-	case depth <= h.Base && s.open():
+	case depth <= h.Base && h.Gen == gen:
 		text += ", which only its Load, Rewind or NextFrame closes"
 	case st.row.Kind == arena_c.KindFrame:
 		text += ", which is frozen since its frame ended"
@@ -203,8 +210,8 @@ func (s Scope) misuse(what string) error {
 	return &Misuse{Text: text}
 }
 
-func (l lost) misuse(what string, gen uint64) *Misuse {
-	return &Misuse{fmt.Sprintf("%s a closed scope of %s%s", what, l.arena, l.ended(gen)), true}
+func (t tombstone) misuse(what string, gen uint64) *Misuse {
+	return &Misuse{fmt.Sprintf("%s a closed scope of %s%s", what, t.arena, t.ended(gen)), true}
 }
 
 // givenBack returns the misuse of a scratch arena whose lending has ended.

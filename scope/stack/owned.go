@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import (
 	"fmt"
@@ -7,10 +7,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Owned identifies a Go value held by a scope: one that the scope closes (Own), calls (Defer) or
-// keeps alive (Keep). An Owned is plain data of 16 bytes. An object in an arena may hold an Owned,
-// and so refer to a Go value. An Owned is valid in its process, until the scope closes, or until
-// [Owned.CloseNow] or [Owned.Cancel]. The zero Owned identifies no value.
+// Owned identifies a Go value that a scope owns. It is plain data of 16 bytes; zero identifies
+// none.
 type Owned struct {
 	stack uint64 // the Stack's id in the registry; above bit 32 its number (made)
 	place uint64 // index in the Stack's ownedTable, plus the serial number of its use

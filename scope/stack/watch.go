@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import (
 	"reflect"
@@ -89,18 +89,18 @@ func (st *Stack) watchBack(from, end uint64) {
 	w.tenants = w.tenants[:n]
 }
 
-func (st *Stack) watchPool(s Scope, header *arena_c.Pool, of reflect.Type) {
+func (st *Stack) watchPool(h *arena_c.Scopes, gen uint64, header *arena_c.Pool, of reflect.Type) {
 	st.watch.pools[header] = of
 	if arena_c.Checked {
 		at := arena_c.Place(unsafe.Pointer(header), unsafe.Pointer(st.h)) + header.Chunks
 		size := header.Stride * uint64(header.Count)
-		st.note(s, Made{Offset: at, Size: size, Type: of, Pool: true})
+		st.note(h, gen, Made{Offset: at, Size: size, Type: of, Pool: true})
 	}
 }
 
-// Watching returns the stack of s if it is watched, or nil.
-func Watching(s Scope) *Stack {
-	if st := stackOf(s.h); st != nil && st.watch != nil && s.h.Back == 0 {
+// Watching returns the Stack of an end if a state is being made there, or nil.
+func Watching(h *arena_c.Scopes) *Stack {
+	if st := Of(h); st != nil && st.watch != nil && h.Back == 0 {
 		return st
 	}
 	return nil
@@ -112,10 +112,10 @@ func (st *Stack) NoteTenant(bytes []byte, t Tenant) {
 	st.watch.tenants = append(st.watch.tenants, t)
 }
 
-func (st *Stack) note(s Scope, m Made) {
-	m.Scope = st.nameOf(s.h, s.h.Find(s.gen))
+func (st *Stack) note(h *arena_c.Scopes, gen uint64, m Made) {
+	m.Scope = st.nameOf(h, h.Find(gen))
 	l := &st.labels
-	if of := l.current(s); of != 0 {
+	if of := l.current(h, gen); of != 0 {
 		m.Label = l.lines[l.open[of-1].node.line].name
 	}
 	m.Site.Note()
@@ -124,51 +124,31 @@ func (st *Stack) note(s Scope, m Made) {
 	}
 }
 
-func noted[T any](s Scope, x *T) *T {
-	if arena_c.Checked && x != nil {
-		notedSlice(s, unsafe.Slice(x, 1))
+// NoteValues notes the newest allocation of a scope: size bytes of values of type of at p. It is
+// for checked builds.
+func NoteValues(h *arena_c.Scopes, gen uint64, p unsafe.Pointer, size uint64, of reflect.Type) {
+	if size != 0 {
+		arena_c.NoteType(p, of.String())
 	}
-	return x
+	NoteMade(h)
+	if st := Watching(h); st != nil {
+		st.note(h, gen, Made{Offset: h.Offset(p), Size: size, Type: of})
+	}
 }
 
-func notedBytes(s Scope, p unsafe.Pointer, size uint64) unsafe.Pointer {
-	if arena_c.Checked && p != nil {
-		notedSlice(s, unsafe.Slice((*byte)(p), size))
-	}
-	return p
-}
-
-func notedSlice[T any](s Scope, list []T) []T {
-	if arena_c.Checked {
-		if len(list) != 0 {
-			arena_c.NoteType(unsafe.Pointer(unsafe.SliceData(list)), reflect.TypeFor[T]().String())
-		}
-		recordMade(s)
-		if st := Watching(s); st != nil {
-			st.note(s, Made{Offset: s.h.Offset(unsafe.Pointer(unsafe.SliceData(list))),
-				Size: sizeOf[T](len(list)), Type: reflect.TypeFor[T]()})
-		}
-	}
-	return list
-}
-
-// notedMore notes that a list at first has grown: from a capacity of from elements to one of to.
-func notedMore[T any](s Scope, first *T, from, to int) {
-	if !arena_c.Checked {
-		return
-	}
+// NoteMore notes that the newest allocation has grown from a number of bytes to another: see
+// NoteValues.
+func NoteMore(h *arena_c.Scopes, gen uint64, p unsafe.Pointer, from, to uint64, of reflect.Type) {
 	if from == 0 {
-		arena_c.NoteType(unsafe.Pointer(first), reflect.TypeFor[T]().String())
-	}
-	recordMade(s)
-	st := Watching(s)
-	if st == nil {
+		NoteValues(h, gen, p, to, of)
 		return
 	}
-	if n := len(st.watch.made); from != 0 && n != 0 {
-		m := &st.watch.made[n-1]
-		m.Size += sizeOf[T](to - from)
-	} else {
-		notedSlice(s, unsafe.Slice(first, to))
+	NoteMade(h)
+	if st := Watching(h); st != nil {
+		if n := len(st.watch.made); n != 0 {
+			st.watch.made[n-1].Size += to - from
+		} else {
+			st.note(h, gen, Made{Offset: h.Offset(p), Size: to, Type: of})
+		}
 	}
 }

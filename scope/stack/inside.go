@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import (
 	"cmp"
@@ -43,7 +43,7 @@ func (p *Piece) Made() arena_c.Site { return arena_c.SiteOf(p.made) }
 // Type returns the type of the piece, or "" if it isn't known.
 func (p *Piece) Type() string {
 	if class := p.node.finalizes(); class != 0 {
-		return shortType(strings.TrimPrefix(classes.name[class%classesMax], finalizerOf))
+		return shortType(strings.TrimPrefix(classes.name[class%classesMax], FinalizerOf))
 	}
 	return shortType(arena_c.Text(p.typed))
 }
@@ -145,7 +145,7 @@ func (s *Sites) compare(st *Stack, kind string, u *usages, name func(*Site) stri
 	for i, sum := range s.sums {
 		line := &u.lines[i]
 		if line.Name != "" && (sum.bytes != line.Bytes || kind == "scope" && sum.objects > line.Objects) {
-			panic(bug("%s: the ledger has %s %q with %d bytes in %d objects; the arena has %d bytes in %d objects", st.Arena, kind,
+			panic(Misusef("%s: the ledger has %s %q with %d bytes in %d objects; the arena has %d bytes in %d objects", st.Arena, kind,
 				line.Name, line.Bytes, line.Objects, sum.bytes, sum.objects))
 		}
 	}

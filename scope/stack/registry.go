@@ -1,4 +1,4 @@
-package scope
+package stack
 
 import (
 	"fmt"
@@ -20,39 +20,46 @@ var registry struct {
 	used uint64
 	free []uint64 // ids of dropped stacks
 	made uint64   // number of the last stack made
-	lost []lost   // records of the last dropped stacks
+	// the last dropped stacks
+	tombstones []tombstone
 }
 
-// lost is the record of a dropped stack: a panic on its way may be printed after the drop.
-type lost struct {
-	made    uint64
-	arena   string
-	emptied emptied
-	met     []met // the last refusals of its scopes
+// tombstone is the record of a dropped stack: a panic on its way may be printed after the drop.
+type tombstone struct {
+	made     uint64
+	arena    string
+	emptied  emptied
+	refusals []refusal // the last ones of its scopes
 }
 
-// lostMost is the number of last dropped stacks whose records are always kept; up to twice as many
-// are.
-const lostMost = 512
+// tombstonesMost is the number of last dropped stacks whose records are always kept; up to twice as
+// many are.
+const tombstonesMost = 512
 
-// lostOf returns the record of the dropped stack of a scope or pool with that generation, and
+// tombstoneOf returns the record of the dropped stack of a scope or pool with that generation, and
 // reports whether it is kept.
-func lostOf(gen uint64) (lost, bool) {
+func tombstoneOf(gen uint64) (tombstone, bool) {
 	registry.Lock()
 	defer registry.Unlock()
-	for _, l := range slices.Backward(registry.lost) {
+	for _, t := range slices.Backward(registry.tombstones) {
 		// a refused align changes the number in gen
-		if l.made == numberOf(gen) || metBy(l.met, gen) != nil {
-			return l, true
+		if t.made == numberOf(gen) || reasonOf(t.refusals, gen) != nil {
+			return t, true
 		}
 	}
-	return lost{}, false
+	return tombstone{}, false
 }
 
 // numberOf returns the number of the stack that made a generation.
-func numberOf(gen uint64) uint64 { return gen &^ key / generationsEach }
+func numberOf(gen uint64) uint64 { return gen &^ Key / generationsEach }
 
-func stackOf(h *arena_c.Scopes) *Stack { return stackAt(h.Owner) }
+// Key is a bit that no generation has. A declared Maker holds Key, and subtracts it from the
+// generation with which it allocates. So the zero Maker, whose generation is off by Key, is refused
+// without a comparison of its own.
+const Key = 1 << 63
+
+// Of returns the Stack of one end of an arena, or nil if its budget is closed.
+func Of(h *arena_c.Scopes) *Stack { return stackAt(h.Owner) }
 
 func stackAt(id uint64) *Stack {
 	if all := registry.stacks.Load(); all != nil && id < uint64(len(*all)) {
@@ -62,22 +69,23 @@ func stackAt(id uint64) *Stack {
 }
 
 // idMax is the largest id, which fits in a Ref: a million arenas can be open at once.
-// numberMax keeps generations below key.
+// numberMax keeps generations below Key.
 const (
 	idMax     = 1<<20 - 1
-	numberMax = key/generationsEach - 2
+	numberMax = Key/generationsEach - 2
 )
 
 // TableBytes estimates the bytes of the Go heap that an arena's tables take for a number of nested
-// scopes. tables includes a report's copy of the tables (UsageLines), and the state of WarnAt if it
-// was called. sites are the bytes that checked builds take in addition, for the places that opened
-// scopes and registered values.
-func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
-	notes, values := 2*(scopes+1), uint64(st.Owned)
+// scopes. tables includes a report's copy of the tables (UsageLines) and, if the arena warns, the
+// state of WarnAt. sites are the bytes that checked builds take in addition, for the places that
+// opened scopes and registered values.
+func (c Config) TableBytes(scopes uint64, warns bool) (tables, sites uint64) {
+	notes, values := 2*(scopes+1), uint64(c.Owned)
 	sites = (notes + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
-	tables = uint64(unsafe.Sizeof(Stack{})) + notes*uint64(unsafe.Sizeof(note{})) + scopes*uint64(unsafe.Sizeof(seenScope{})) + values*uint64(unsafe.Sizeof(owned{})) +
-		(uint64(st.Names)+1)*uint64(unsafe.Sizeof(label{})+5*unsafe.Sizeof(Usage{}))
-	if st.warn != nil {
+	tables = uint64(unsafe.Sizeof(Stack{})) + notes*uint64(unsafe.Sizeof(note{})) +
+		scopes*uint64(unsafe.Sizeof(seenScope{})) + values*uint64(unsafe.Sizeof(owned{})) +
+		(uint64(c.Names)+1)*uint64(unsafe.Sizeof(label{})+5*unsafe.Sizeof(Usage{}))
+	if warns {
 		tables += uint64(unsafe.Sizeof(warning{}))
 	}
 	return tables - sites, sites
@@ -87,9 +95,9 @@ func (st *Stack) TableBytes(scopes uint64) (tables, sites uint64) {
 // other, no two share a generation, even if they share a header.
 const generationsEach = 1 << 40
 
-// Start makes the Stack the Go side of a row. Drop undoes Start.
-func (st *Stack) Start(row *arena_c.Row) {
-	st.StartDry(row)
+// Start returns a new Stack, which is the Go side of a row. Drop undoes Start.
+func Start(c Config, row *arena_c.Row) *Stack {
+	st := StartDry(c, row)
 	st.owned.places = make([]owned, st.Owned)
 	st.labels.lines, st.labels.totals.lines = make([]label, 0, st.Names), make([]Usage, 0, st.Names+1)
 	registry.Lock()
@@ -105,6 +113,7 @@ func (st *Stack) Start(row *arena_c.Row) {
 	row.Temp.Odd = oddTemp
 	(*registry.stacks.Load())[st.id].Store(st)
 	countStack(st.From, st.Size, 1)
+	return st
 }
 
 // pre: the registry is locked.
@@ -143,8 +152,8 @@ func (st *Stack) Drop() {
 	countStack(st.From, st.Size, -1)
 	st.dropped = true
 	st.lent.Store(lentDropped)
-	if len(registry.lost) == 2*lostMost {
-		registry.lost = append(registry.lost[:0], registry.lost[lostMost:]...)
+	if len(registry.tombstones) == 2*tombstonesMost {
+		registry.tombstones = append(registry.tombstones[:0], registry.tombstones[tombstonesMost:]...)
 	}
-	registry.lost = append(registry.lost, lost{st.made, st.Arena, st.emptied.get(), st.met()})
+	registry.tombstones = append(registry.tombstones, tombstone{st.made, st.Arena, st.emptied.get(), st.refusals()})
 }
