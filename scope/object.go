@@ -38,7 +38,9 @@ func Object[T any](finalizer func(*T) error) ObjectMaker[T] {
 // 8.
 func (m ObjectMaker[T]) New(s Scope) *T {
 	x := arena_c.NewNode[T](s.h, s.gen+m.plain.key-stack.Key, m.class)
-	stack.NoteMade(s.h)
+	if arena_c.Checked { // NoteMade asks too, but isn't inlined here
+		stack.NoteMade(s.h)
+	}
 	return x
 }
 
@@ -49,7 +51,9 @@ func (m ObjectMaker[T]) TryNew(s Scope) *T {
 		return nil
 	}
 	s.h.Link(p, m.class)
-	stack.NoteMade(s.h)
+	if arena_c.Checked {
+		stack.NoteMade(s.h)
+	}
 	return arena_c.Clear((*T)(p))
 }
 

@@ -34,8 +34,12 @@ func madeScratch(st *stack.Stack) *stack.Stack {
 
 // Open opens a scope on top of the scratch arena: in the topmost scope, if one is open. See
 // [Scope.Open].
-func (p Scratch) Open(name string) Scope {
-	return At(p.its().Open(p.lent, name))
+func (p Scratch) Open(name string) (s Scope) {
+	if p.stack == nil { // its, written out: the inliner refuses its call
+		panic(zeroScratch)
+	}
+	s.h, s.gen = p.stack.Open(p.lent, name)
+	return
 }
 
 // Do opens a scope on top of the scratch arena, runs fn in it and closes it, however fn ends. A
