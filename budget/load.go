@@ -10,6 +10,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Loaded is the result of a load: a small value. The goroutine that loads keeps it in a variable.
@@ -174,7 +175,7 @@ func (r Region) load(ctx context.Context, fn func(scope.Scope) error) (word uint
 		if word != 0 {
 			return
 		}
-		other, verdict := r.stack.Verdict(recover(), err)
+		other, verdict := r.stack.Verdict(recover(), err, stack.Depths{})
 		errs := l.emptyAll(true)
 		if err = errors.Join(append([]error{verdict}, errs...)...); verdict == nil {
 			// fn panicked or ended its goroutine: Load doesn't return

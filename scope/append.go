@@ -51,16 +51,6 @@ func appended[T any](list []T, h *arena_c.Scopes, gen uint64, xs *T, n int) []T 
 	return appendSlow(list, h, gen, xs, n)
 }
 
-// slice is unsafe.Slice without its check of the address space, which takes as long as the rest of
-// the fast path.
-func slice[T any](first unsafe.Pointer, n int) []T {
-	header := struct {
-		first  unsafe.Pointer
-		len, c int
-	}{first, n, n}
-	return *(*[]T)(unsafe.Pointer(&header))
-}
-
 func appendSlow[T any](list []T, h *arena_c.Scopes, gen uint64, xs *T, n int) []T {
 	if gen >= stack.Key {
 		panic(stack.Undeclared)
@@ -118,5 +108,5 @@ func (s Scope) holds(at, size uint64) bool {
 	if s.h.Back != 0 {
 		start = stack.TempStart(s.h)
 	}
-	return at-start <= end-start && size <= end-at
+	return start <= at && at <= end && size <= end-at
 }

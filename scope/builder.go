@@ -64,7 +64,8 @@ func (b *Builder[T]) TryPush(x T) bool {
 }
 
 func (b *Builder[T]) end() uint64 {
-	return b.scope.h.Offset(unsafe.Pointer(unsafe.SliceData(b.items))) + uint64(len(b.items))*uint64(unsafe.Sizeof(*new(T)))
+	return b.scope.h.Offset(unsafe.Pointer(unsafe.SliceData(b.items))) +
+		uint64(len(b.items))*uint64(unsafe.Sizeof(*new(T)))
 }
 
 // Len returns the number of values.

@@ -22,9 +22,3 @@ type Stats = stack.Stats
 
 // Usage is the memory of all scopes of one name, or of a label.
 type Usage = stack.Usage
-
-var (
-	zeroScope   = stack.Misusef("a zero Scope: get one from budget.Load, Budget.Frame, or Open of a Scope or a Scratch")
-	zeroScratch = stack.Misusef("a zero Scratch: get one from Budget.Scratch or Budget.Lease")
-	zeroPool    = stack.Misusef("a zero pool: make one in a scope with Pool, HandlePool or SharedPool of a Maker")
-)

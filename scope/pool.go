@@ -133,6 +133,8 @@ func (p pool[T]) Index(x *T) int {
 	return int(index)
 }
 
+var zeroPool = stack.Misusef("a zero pool: make one in a scope with Pool, HandlePool or SharedPool of a Maker")
+
 // itsHeader returns the header of a pool, or panics if the pool is zero. Functions that must be
 // inlined don't call it.
 func itsHeader(header *arena_c.Pool) *arena_c.Pool {

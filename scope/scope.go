@@ -1,6 +1,8 @@
 package scope
 
 import (
+	"math/bits"
+	"reflect"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -109,6 +111,8 @@ func (s Scope) C() (header unsafe.Pointer, generation uint64) {
 	return unsafe.Pointer(s.its()), s.gen
 }
 
+var zeroScope = stack.Misusef("a zero Scope: get one from budget.Load, Budget.Frame, or Open of a Scope or a Scratch")
+
 // its returns the header of s. Inlined functions read s.h themselves.
 func (s Scope) its() *arena_c.Scopes {
 	if s.h == nil {
@@ -142,3 +146,44 @@ func (s Scope) Free() uint64 {
 func refusal(s Scope) arena_c.Refusal { return arena_c.Refusal{Arena: s.h, Gen: s.gen} }
 
 func roundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
+
+// sizeOf returns the size of n T in bytes, at most OffsetMax, which no arena has.
+func sizeOf[T any](n int) uint64 {
+	var zero T
+	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(zero)))
+	if over != 0 || size >= arena_c.OffsetMax {
+		return arena_c.OffsetMax
+	}
+	return size
+}
+
+// Checked builds note each allocation, with its type. In other builds these functions are empty.
+
+func noted[T any](s Scope, x *T) *T {
+	if arena_c.Checked && x != nil {
+		stack.NoteValues(s.h, s.gen, unsafe.Pointer(x), uint64(unsafe.Sizeof(*x)), reflect.TypeFor[T]())
+	}
+	return x
+}
+
+func notedBytes(s Scope, p unsafe.Pointer, size uint64) unsafe.Pointer {
+	if arena_c.Checked && p != nil {
+		stack.NoteValues(s.h, s.gen, p, size, reflect.TypeFor[byte]())
+	}
+	return p
+}
+
+func notedSlice[T any](s Scope, list []T) []T {
+	if arena_c.Checked {
+		p := unsafe.Pointer(unsafe.SliceData(list))
+		stack.NoteValues(s.h, s.gen, p, sizeOf[T](len(list)), reflect.TypeFor[T]())
+	}
+	return list
+}
+
+// notedMore notes that a list at first has grown: from a capacity of from elements to one of to.
+func notedMore[T any](s Scope, first *T, from, to int) {
+	if arena_c.Checked {
+		stack.NoteMore(s.h, s.gen, unsafe.Pointer(first), sizeOf[T](from), sizeOf[T](to), reflect.TypeFor[T]())
+	}
+}

@@ -24,6 +24,8 @@ func (p Scratch) borrowed(what string) *stack.Stack {
 
 func (p Scratch) its() *stack.Stack { return madeScratch(p.stack) }
 
+var zeroScratch = stack.Misusef("a zero Scratch: get one from Budget.Scratch or Budget.Lease")
+
 // madeScratch returns st, or panics if st is nil: the Stack of a zero Scratch or Scratches.
 func madeScratch(st *stack.Stack) *stack.Stack {
 	if st == nil {
@@ -106,6 +108,6 @@ func (p Scratches) Pick(conflicts ...Scope) Scratch {
 		}
 	}
 	siblings := p.first.Siblings
-	panic(stack.Misusef("Pick: each of %s to %s holds a conflicting scope; raise scratch.each in the plan", siblings[0].Arena,
-		siblings[len(siblings)-1].Arena))
+	panic(stack.Misusef("Pick: each of %s to %s holds a conflicting scope; raise scratch.each in the plan",
+		siblings[0].Arena, siblings[len(siblings)-1].Arena))
 }

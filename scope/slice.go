@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"math/bits"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -49,16 +48,6 @@ func (m Maker[T]) Clone(s Scope, list []T) []T {
 		return nil
 	}
 	return clone(s, list)
-}
-
-// sizeOf returns the size of n T in bytes, at most OffsetMax, which no arena has.
-func sizeOf[T any](n int) uint64 {
-	var zero T
-	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(zero)))
-	if over != 0 || size >= arena_c.OffsetMax {
-		return arena_c.OffsetMax
-	}
-	return size
 }
 
 func makeSlice[T any](s Scope, n int, unwind bool) []T {
@@ -114,4 +103,14 @@ func move[T any](s Scope, list, xs []T, capacity int) (longer []T, ok bool) {
 		arena_c.Zero(unsafe.Add(p, used), uintptr(size-used))
 	}
 	return longer, true
+}
+
+// slice is unsafe.Slice without its check of the address space, which takes as long as the rest of
+// the fast path.
+func slice[T any](first unsafe.Pointer, n int) []T {
+	header := struct {
+		first  unsafe.Pointer
+		len, c int
+	}{first, n, n}
+	return *(*[]T)(unsafe.Pointer(&header))
 }

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"fmt"
-	"sync"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -11,43 +10,6 @@ import (
 // The work that closes a scope is a chain of nodes, newest first. A node is a word before its
 // object, and holds a class that selects the code to run. Close, a constructor or load that fails,
 // Rewind and the end of a frame are one operation: they unwind the chain to a mark.
-
-// The classes that aren't types. Package arena_c has the classes that C also uses.
-const (
-	classOwned = arena_c.ClassTemp + 1 + iota // a word of the owned table
-	classLabel                                // a labelNode
-	classSlice                                // a sliceNode
-	classFirst                                // the first class that a type declares
-)
-
-// classesMax bounds the classes of a process. It is small, because the collector scans the whole
-// table.
-const classesMax = 1 << 12
-
-// classes is read without a lock: each place is written once, before NewClass returns its number.
-var classes struct {
-	sync.Mutex
-	used uint64
-	run  [classesMax]func(unsafe.Pointer) error
-	name [classesMax]string
-	size [classesMax]uint64 // of an object
-}
-
-// FinalizerOf begins the name of a class.
-const FinalizerOf = "finalizer of "
-
-// NewClass declares objects of a size whose finalizer is run, and returns their class.
-func NewClass(name string, size uint64, run func(unsafe.Pointer) error) uint64 {
-	classes.Lock()
-	defer classes.Unlock()
-	c := max(classes.used, classFirst)
-	if c == classesMax {
-		panic(Misusef("more than %d Objects: declare each once, at package level", classesMax-classFirst))
-	}
-	classes.used = c + 1
-	classes.run[c], classes.name[c], classes.size[c] = run, name, size
-	return c
-}
 
 type mark struct{ depth, cursor, chain, count uint64 }
 
@@ -251,26 +213,6 @@ func (st *Stack) runOwned(h *arena_c.Scopes, word unsafe.Pointer) error {
 	return nil
 }
 
-// sliceNode is the node of the objects after it.
-type sliceNode struct{ front, stride, class, left uint64 }
-
-// Objects makes n zeroed objects of a class in a scope, after one node, in one bump. size is the
-// size of all objects, at most OffsetMax. It returns nil if the scope refuses.
-func Objects(h *arena_c.Scopes, gen uint64, n int, stride, size, align, class uint64) unsafe.Pointer {
-	align = max(align, arena_c.NodeSize)
-	front := roundUp(uint64(unsafe.Sizeof(sliceNode{})), align)
-	size = min(front+size, arena_c.OffsetMax)
-	p := h.Node(gen, size, align-1)
-	if p == nil {
-		return nil
-	}
-	arena_c.Zero(p, uintptr(size))
-	*(*sliceNode)(p) = sliceNode{front, stride, class, uint64(n)}
-	h.Link(p, classSlice)
-	NoteMade(h)
-	return unsafe.Add(p, front)
-}
-
 func (u *unwinding) special(class uint64, object unsafe.Pointer, until uint64) {
 	h, st := u.h, u.st
 	switch class {
@@ -378,11 +320,6 @@ func (u *unwinding) fail(err error) {
 	u.errs.add(fmt.Errorf("%s: %w", st.ending(u.h), err))
 }
 
-// ending names the topmost scope of an end, for an error of its close.
-func (st *Stack) ending(h *arena_c.Scopes) string {
-	return fmt.Sprintf("budget %q: %s, scope %q", st.Budget, st.Arena, st.nameOf(h, h.Depth))
-}
-
 func (u *unwinding) name() string {
 	if p := u.owned(); p != nil {
 		return p.name()
@@ -425,4 +362,27 @@ func (u *unwinding) release() {
 	if p := u.owned(); p != nil {
 		u.st.owned.release(p)
 	}
+}
+
+// Returns the end of the arena whose live blocks are leaks. It returns nil after a failed function
+// or constructor, which may have left blocks live because it failed: its own error is enough.
+func (u *unwinding) tells() *arena_c.Scopes {
+	if u.to.cursor != 0 || u.st.fails {
+		return nil
+	}
+	return u.h
+}
+
+// fail is CloseTo for an owner whose function failed.
+func (st *Stack) fail(depth int) error {
+	st.fails = true
+	defer func() { st.fails = false }() // also if a finalizer ends the goroutine
+	return st.CloseTo(depth)
+}
+
+// undo unwinds one end of the arena to a mark and returns the finalizers' errors. The mark's scope
+// stays open.
+func (st *Stack) undo(h *arena_c.Scopes, to mark) error {
+	u := unwinding{st: st, h: h, to: to, frozen: h.Depth == to.depth && h.Gen == 0}
+	return u.run()
 }

@@ -7,14 +7,6 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// StartDry returns a dry arena: an arena that has headers but no bytes. Only Play works on a dry
-// arena. The registry has no entry for it, so it needs no Drop.
-func StartDry(c Config, row *arena_c.Row) *Stack {
-	st := &Stack{Config: c, h: &row.Arena, row: row, notes: make([]note, 2*(row.Arena.Slots+1))}
-	st.h.Base = uint64(c.Base)
-	return st
-}
-
 // earlierName names the scope of bytes whose own scope isn't known, because it was open before
 // Record, or C opened it.
 const earlierName = "earlier"
@@ -67,7 +59,8 @@ func (st *Stack) Play(e Event) error {
 		st.labels.most = int(most)
 		return err
 	default:
-		return fmt.Errorf("%w: event of kind %d with %d scopes and %d temporaries open", errEvent, e.Kind, h.Depth, far.Depth)
+		return fmt.Errorf("%w: event of kind %d with %d scopes and %d temporaries open",
+			errEvent, e.Kind, h.Depth, far.Depth)
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ type FullError struct {
 func (e *FullError) Error() string {
 	var b strings.Builder
 	if e.What == "keys" && e.Arena == "" {
-		return fmt.Sprintf("a StringMap has %d of %d keys; make it with an n of %d or more", e.Size-e.Free, e.Size, e.Need)
+		return fmt.Sprintf("a StringMap has %d of %d keys; make it with an n of %d or more",
+			e.Size-e.Free, e.Size, e.Need)
 	}
 	if e.What == "keys" { // the arena isn't full
 		fmt.Fprintf(&b, "budget %q: %s: scope %q: a StringMap has %d of %d keys; make it with an n of %d or more",
@@ -107,7 +108,8 @@ func (e *FullError) Error() string {
 	case e.What == "temporaries":
 		fmt.Fprintf(&b, "; ask Temp for %d or more", e.Need)
 	case e.sameName:
-		fmt.Fprintf(&b, "; all open scopes are named %q: is a Close missing? If not, raise %s in the plan to %d or more", e.Scope, e.Key, e.Need)
+		fmt.Fprintf(&b, "; all open scopes are named %q: is a Close missing? If not, raise %s in the plan to %d or more",
+			e.Scope, e.Key, e.Need)
 	case e.What == "slots":
 		fmt.Fprintf(&b, "; Release one, or raise %s in the plan to %d or more", e.Key, e.Need)
 	default:
@@ -126,8 +128,8 @@ func (e *FullError) Is(target error) bool { return target == ErrFull }
 func (e *FullError) Unwrap() error { return e.Cause }
 
 func (st *Stack) tableFull(table string, size uint64, scope string) *FullError {
-	return st.counted(&FullError{Budget: st.Budget, Arena: st.Arena, Scope: short(scope), What: table, Asked: 1, Size: size,
-		Need: size + 1, Key: cmp.Or(st.TableKeys[table], "limits."+table)})
+	return st.counted(&FullError{Budget: st.Budget, Arena: st.Arena, Scope: short(scope), What: table, Asked: 1,
+		Size: size, Need: size + 1, Key: cmp.Or(st.TableKeys[table], "limits."+table)})
 }
 
 // LastFull returns the last full error of the arena that was reported, or nil.
@@ -173,51 +175,13 @@ func (st *Stack) scopesFull(name string) *FullError {
 	return full
 }
 
-// MisuseOf returns the reason why a scope, of the generation gen at an end, can't be used now. Its
-// text begins with an operation: "Open in".
-func MisuseOf(h *arena_c.Scopes, gen uint64, what string) error {
-	st := Of(h)
-	if st == nil {
-		return &Misuse{what + " a scope whose budget is closed", true}
+// KeysFull returns the full error of a StringMap in a scope that has all of its n keys. pre: the
+// scope is alive, or h is nil for a heap in no budget.
+func KeysFull(h *arena_c.Scopes, gen uint64, n int) *FullError {
+	if h == nil {
+		return &FullError{What: "keys", Asked: 1, Size: uint64(n), Need: uint64(n) + 1, Key: "n of NewStringMapOn"}
 	}
-	depth := h.Find(gen)
-	if depth == 0 {
-		var e emptied
-		if h.Back == 0 {
-			e = st.emptied.get()
-		}
-		return tombstone{st.made, st.Arena, e, nil}.misuse(what, gen)
-	}
-	text := fmt.Sprintf("%s scope %q of %s", what, st.nameOf(h, depth), st.Arena)
-	switch {
-	case h.Odd&arena_c.Closing != 0:
-		text += " while its finalizers run"
-	case h.Odd&arena_c.Building != 0 && depth == h.Depth:
-		text += ", where a Builder holds all free bytes until Done"
-	case h.Back != 0 && depth < h.Depth:
-		text += ", which isn't the newest of the temporaries"
-	case h.Back != 0:
-		text += ", which holds temporaries: open or label a scope in the one that called Temp"
-	case depth < h.Depth:
-		text += fmt.Sprintf(" while scope %q, opened in it, is open; close %[1]q first", st.nameOf(h, depth+1))
-	case depth <= h.Base && h.Gen == gen:
-		text += ", which only its Load, Rewind or NextFrame closes"
-	case st.row.Kind == arena_c.KindFrame:
-		text += ", which is frozen since its frame ended"
-	default:
-		text += ", which is frozen since its load returned"
-	}
-	return &Misuse{Text: text}
-}
-
-func (t tombstone) misuse(what string, gen uint64) *Misuse {
-	return &Misuse{fmt.Sprintf("%s a closed scope of %s%s", what, t.arena, t.ended(gen)), true}
-}
-
-// givenBack returns the misuse of a scratch arena whose lending has ended.
-func (st *Stack) givenBack(what string) error {
-	if st.dropped {
-		return &Misuse{fmt.Sprintf("%s %s, whose budget is closed", what, st.Arena), true}
-	}
-	return &Misuse{fmt.Sprintf("%s %s, which was released", what, st.Arena), true}
+	budget, arena, scope := NamesOf(h, gen)
+	return &FullError{Budget: budget, Arena: arena, Scope: scope, What: "keys", Asked: 1,
+		Size: uint64(n), Need: uint64(n) + 1, Key: "n of NewStringMap"}
 }

@@ -193,7 +193,8 @@ func countsOf(kind arena_c.RoomKind, header unsafe.Pointer) (in Inner) {
 		in = Inner{Kind: "ring", Size: x.Size(), Used: x.Used(), Peak: x.Peak(), Live: x.Count}
 	case arena_c.RoomPool:
 		x := (*arena_c.Pool)(header)
-		in = Inner{Kind: "pool", Size: uint64(x.Count) * x.Stride, Used: x.Live() * x.Stride, Peak: x.Peak() * x.Stride, Live: x.Live()}
+		in = Inner{Kind: "pool", Size: uint64(x.Count) * x.Stride, Used: x.Live() * x.Stride,
+			Peak: x.Peak() * x.Stride, Live: x.Live()}
 	}
 	return in
 }

@@ -145,8 +145,8 @@ func (s *Sites) compare(st *Stack, kind string, u *usages, name func(*Site) stri
 	for i, sum := range s.sums {
 		line := &u.lines[i]
 		if line.Name != "" && (sum.bytes != line.Bytes || kind == "scope" && sum.objects > line.Objects) {
-			panic(Misusef("%s: the ledger has %s %q with %d bytes in %d objects; the arena has %d bytes in %d objects", st.Arena, kind,
-				line.Name, line.Bytes, line.Objects, sum.bytes, sum.objects))
+			panic(Misusef("%s: the ledger has %s %q with %d bytes in %d objects; the arena has %d bytes in %d objects",
+				st.Arena, kind, line.Name, line.Bytes, line.Objects, sum.bytes, sum.objects))
 		}
 	}
 }
@@ -270,7 +270,8 @@ func (v *Survey) readChain(h *arena_c.Scopes, less uint64) {
 	for at := h.Chain; at != 0; {
 		object, word := h.Newest(at)
 		class := word / arena_c.NodeClass
-		v.nodes = append(v.nodes, chainNode{at - arena_c.NodeSize + less, arena_c.NodeSize + nodeSize(class, object), class,
+		size := arena_c.NodeSize + nodeSize(class, object)
+		v.nodes = append(v.nodes, chainNode{at - arena_c.NodeSize + less, size, class,
 			len(v.nodes) + 1, object})
 		at = word % arena_c.NodeClass
 	}
@@ -428,7 +429,8 @@ func (v *Survey) nodePiece(n *chainNode) Piece {
 
 // span visits the pieces of a scope, whose bytes are [from, to).
 func (v *Survey) span(scope string, from, to uint64) {
-	first, _ := slices.BinarySearchFunc(v.items, from, func(p Piece, at uint64) int { return cmp.Compare(p.Offset, at) })
+	byOffset := func(p Piece, at uint64) int { return cmp.Compare(p.Offset, at) }
+	first, _ := slices.BinarySearchFunc(v.items, from, byOffset)
 	at := from
 	for _, p := range v.items[first:] {
 		if p.Offset >= to {

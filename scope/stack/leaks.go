@@ -10,22 +10,6 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Returns the end of the arena whose live blocks are leaks. It returns nil after a failed function
-// or constructor, which may have left blocks live because it failed: its own error is enough.
-func (u *unwinding) tells() *arena_c.Scopes {
-	if u.to.cursor != 0 || u.st.fails {
-		return nil
-	}
-	return u.h
-}
-
-// fail is CloseTo for an owner whose function failed.
-func (st *Stack) fail(depth int) error {
-	st.fails = true
-	defer func() { st.fails = false }() // also if a finalizer ends the goroutine
-	return st.CloseTo(depth)
-}
-
 // leaked returns the error of live blocks in a room whose bytes are about to be freed, or nil. For
 // a room in a block of another arena it returns nil, because that block is reported. pre: the lock
 // of the rooms is held.
@@ -141,15 +125,6 @@ func blocks(n uint64) string {
 	return fmt.Sprintf("%d blocks", n)
 }
 
-// isBlockOf reports whether r is in a block or chunk of another arena.
-func (r *Room) isBlockOf(other Room) bool {
-	switch other.Kind {
-	case arena_c.RoomHeap, arena_c.RoomBuddy, arena_c.RoomRing, arena_c.RoomPool:
-		return other.Offset < r.Offset && r.end() <= other.end()
-	}
-	return false
-}
-
 // Reports whether live blocks at the room's end are a leak.
 func (r *Room) tells() bool {
 	switch r.Kind {
@@ -159,25 +134,6 @@ func (r *Room) tells() bool {
 		return r.word == arena_c.RoomMustEmpty
 	}
 	return false
-}
-
-// shapeOf combines words of a header that never change, to detect a header that was overwritten.
-func shapeOf(kind arena_c.RoomKind, header unsafe.Pointer) uint64 {
-	switch kind {
-	case arena_c.RoomHeap:
-		x := (*arena_c.Heap)(header)
-		return x.First + x.Lists<<16 + x.End<<24
-	case arena_c.RoomBuddy:
-		x := (*arena_c.Buddy)(header)
-		return x.First + x.Smallest<<1 + x.End<<24
-	case arena_c.RoomRing:
-		x := (*arena_c.Ring)(header)
-		return x.Gen + x.End<<32
-	case arena_c.RoomPool:
-		x := (*arena_c.Pool)(header)
-		return x.Gen + x.Stride<<32
-	}
-	return 0
 }
 
 // Says notes word for the arena with that header. word is a choice of the program, or an event. The
@@ -202,4 +158,30 @@ func (o *roomOwner) Says(kind arena_c.RoomKind, header unsafe.Pointer, word aren
 	default:
 		room.word = word
 	}
+}
+
+// endRooms ends the arenas and caches in bytes that are about to be freed. h is the end of the
+// arena whose topmost scope closes. If h isn't nil, endRooms returns the leaks, newest arena first.
+func (st *Stack) endRooms(from, to uint64, h *arena_c.Scopes) (err error) {
+	r := &st.rooms
+	if from >= to {
+		return nil
+	}
+	st.caches.end(from, to)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ends := func(room Room) bool { return from < room.end() && room.Offset < to }
+	for i := len(r.list) - 1; i >= 0 && h != nil; i-- {
+		if ends(r.list[i]) {
+			err = joined(err, st.leaked(i, h))
+		}
+	}
+	r.list = slices.DeleteFunc(r.list, ends)
+	if from < r.to && r.from < to {
+		r.from, r.to = 0, 0
+	}
+	if len(r.list) == 0 && r.to == 0 && !st.caches.open() {
+		st.h.Odd &^= oddRooms
+	}
+	return err
 }

@@ -155,13 +155,6 @@ type Usage struct {
 // last line.
 type usages struct{ lines []Usage } // cap: the places, and one for others
 
-// The lines of scopes without names of their own.
-const (
-	othersName = "others" // names for which the table had no line
-	tempName   = "temp"   // temporaries
-	cName      = "C"      // scopes that C opened
-)
-
 type held struct{ bytes, objects uint64 }
 
 func (u *usages) has(line uint32, name string) bool {
@@ -247,7 +240,7 @@ func (st *Stack) holders(top *[3]Usage) (n int) {
 
 // rank puts a user of bytes in its place, and returns 1 if it has any.
 func rank(top *[3]Usage, u Usage) int {
-	if u.Bytes-1 >= arena_c.OffsetMax {
+	if u.Bytes == 0 || u.Bytes > arena_c.OffsetMax { // none, or a negative number
 		return 0
 	}
 	i := len(top)
@@ -282,7 +275,8 @@ type Stats struct {
 // Stats describes the arena now. Call it on the goroutine that may use the arena.
 func (st *Stack) Stats() Stats {
 	row := st.row
-	s := Stats{Size: row.Size(), Used: row.Used(), Counted: arena_c.Checked, Finalizers: st.Finalizers(), Failed: st.failed, Leaks: st.leaks}
+	s := Stats{Size: row.Size(), Used: row.Used(), Counted: arena_c.Checked, Finalizers: st.Finalizers(),
+		Failed: st.failed, Leaks: st.leaks}
 	s.PeakSince = row.Peak()
 	s.Peak = max(st.peakEver, s.PeakSince)
 	s.Free = s.Size - s.Used
@@ -353,7 +347,8 @@ type Rest struct {
 
 // Rest returns the present Rest. pre: Stats has run, and no scope is open.
 func (st *Stack) Rest() Rest {
-	return Rest{st.row.Peak(), st.unwound, st.Finalizers(), st.leaks, st.mostScopes, st.mostPools, st.owned.used, st.fulls}
+	return Rest{st.row.Peak(), st.unwound, st.Finalizers(), st.leaks, st.mostScopes, st.mostPools, st.owned.used,
+		st.fulls}
 }
 
 // Rests reports whether Stats would return the same as when r was read: no scope is open, and
@@ -369,4 +364,12 @@ func (st *Stack) Rests(r *Rest) bool {
 		}
 	}
 	return st.mostPools == st.row.Pools || st.row.Pool(st.mostPools).Stride == 0
+}
+
+// Finalizers returns the number of finalizers that have run in the arena.
+func (st *Stack) Finalizers() uint64 {
+	if st.caches == nil {
+		return st.finalizers
+	}
+	return st.finalizers + st.caches.finalizers.Load()
 }

@@ -6,13 +6,6 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// making describes the running constructors of a scope.
-type making struct {
-	gen   uint64 // of the scope
-	from  uint64 // cursor when the outermost constructor began; 0: no constructor runs
-	start uint64 // cursor when the innermost constructor began
-}
-
 func makingOf(h *arena_c.Scopes, gen uint64) making {
 	if m := Of(h).noteOf(h, h.Find(gen)).making; m.gen == gen {
 		return m
@@ -103,17 +96,10 @@ func (c *Construction) End(err error) error {
 	return err
 }
 
-// undo unwinds one end of the arena to a mark and returns the finalizers' errors. The mark's scope
-// stays open.
-func (st *Stack) undo(h *arena_c.Scopes, to mark) error {
-	u := unwinding{st: st, h: h, to: to, frozen: h.Depth == to.depth && h.Gen == 0}
-	return u.run()
-}
-
 // MayGrow panics if the allocation at an offset is older than the scope's running constructor. If
 // the constructor fails, the new bytes are freed, and the older object would still use them.
 func MayGrow(h *arena_c.Scopes, gen, at uint64, what string) {
-	if start := makingOf(h, gen).start; start != 0 && at-h.Start <= start-h.Start {
+	if start := makingOf(h, gen).start; start != 0 && h.Start <= at && at <= start {
 		panic(Misusef("%s that is older: the new bytes are freed if the constructor fails; make it, or a Clone of it, "+
 			"inside the constructor", what))
 	}

@@ -1,11 +1,6 @@
 package stack
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/upfront-mem/upfront/arena_c"
-)
+import "github.com/upfront-mem/upfront/arena_c"
 
 // Open opens a scope on top of the arena: in the topmost scope, if one is open. It returns the end
 // of the arena and the scope's generation. lent is the number of the lending ([Stack.Lending]), or
@@ -58,14 +53,14 @@ func (st *Stack) openLong(lent uint64, name string) *FullError {
 type Running struct {
 	st     *Stack
 	gen    uint64
-	before depths
+	before Depths
 	depth  int // with the scope
 }
 
 // Begin opens a scope for a function. The caller runs the function and defers a call of End. Begin
 // returns a full error if the table of scopes has no free entry.
 func (st *Stack) Begin(name string) (r Running, full *FullError) {
-	r = Running{st: st, before: st.depthsNow()}
+	r = Running{st: st, before: st.depths()}
 	if full := st.openLong(st.lent.Load(), name); full != nil {
 		return r, full
 	}
@@ -98,7 +93,7 @@ func (r *Running) End(v any, err error) error {
 			panic(v)
 		}
 	}
-	other, verdict := st.verdict(v, err, r.before)
+	other, verdict := st.Verdict(v, err, r.before)
 	if verdict == nil && other == nil {
 		verdict = joined(st.leftOpen(r.depth), st.takeSince(r.before))
 	}
@@ -112,21 +107,6 @@ func (r *Running) End(v any, err error) error {
 	}
 	st.TellWarning()
 	return err
-}
-
-// leftOpen returns the misuse of a function that ends with scopes open from depth up, or nil.
-func (st *Stack) leftOpen(depth int) error {
-	if st.Depth() <= depth {
-		return nil
-	}
-	names := make([]string, 0, 1)
-	for i := depth; i < st.Depth(); i++ {
-		names = append(names, fmt.Sprintf("%q", st.nameOf(st.h, uint64(i+1))))
-	}
-	if len(names) == 1 {
-		return Misusef("scope %s of %s was left open; close it in the function that opens it", names[0], st.Arena)
-	}
-	return Misusef("%d scopes of %s were left open: %s; close each in the function that opens it", len(names), st.Arena, strings.Join(names, ", "))
 }
 
 // Close closes the scope of the generation gen at an end of an arena. It returns the errors of the

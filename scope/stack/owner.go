@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"time"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -54,22 +55,11 @@ func (st *Stack) clearUsed(from, end uint64) {
 // Row returns the headers of the arena and its pools.
 func (st *Stack) Row() *arena_c.Row { return st.row }
 
-// Finalizers returns the number of finalizers that have run in the arena.
-func (st *Stack) Finalizers() uint64 {
-	if st.caches == nil {
-		return st.finalizers
-	}
-	return st.finalizers + st.caches.finalizers.Load()
-}
-
-// PoolObject returns the finalizer of a pool's objects, "finalizer of T", or "" if they have none.
-func (*Stack) PoolObject(p *arena_c.Pool) string { return classes.name[p.Kind%classesMax] }
-
 // Left returns the errors that a function leaves in the open scopes. The first is a misuse, if the
 // function left scopes open from a depth up. The second is the refusal that wasn't reported yet, of
 // the lowest scope that has one. Left marks the refusal as reported.
 func (st *Stack) Left(depth int) error {
-	return joined(st.leftOpen(depth), st.takeSince(depths{}))
+	return joined(st.leftOpen(depth), st.takeSince(Depths{}))
 }
 
 // CloseTemp closes all temporaries. It returns the errors of the temporaries. It also returns the
@@ -87,3 +77,55 @@ func (st *Stack) PlaceOf(p unsafe.Pointer) uint64 { return st.h.Offset(p) - st.h
 // MarkAt returns the offset from the arena's first byte where the scope at a depth began.
 // pre: depth < Depth.
 func (st *Stack) MarkAt(depth int) uint64 { return st.h.Record(uint64(depth)+1).Mark - st.h.Start }
+
+// Empty closes all scopes, as CloseTo does, and returns the errors. For messages it notes the
+// operation, such as "Load", the region on which the operation was called, such as "room 3", and
+// the place of the call. If the operation failed, live blocks in arenas don't count as leaks.
+func (st *Stack) Empty(what, region string, site arena_c.Site, failed bool) error {
+	if st.h.Depth != 0 {
+		st.emptied.set(emptied{what, region, failed, time.Now(), site, st.h.Next})
+	}
+	if failed {
+		return st.fail(0)
+	}
+	return st.CloseTo(0)
+}
+
+// TableBytes estimates the bytes of the Go heap that an arena's tables take for a number of nested
+// scopes. tables includes a report's copy of the tables (UsageLines) and, if the arena warns, the
+// state of WarnAt. sites are the bytes that checked builds take in addition, for the places that
+// opened scopes and registered values.
+func (c Config) TableBytes(scopes uint64, warns bool) (tables, sites uint64) {
+	notes, values := 2*(scopes+1), uint64(c.Owned)
+	sites = (notes + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
+	tables = uint64(unsafe.Sizeof(Stack{})) + notes*uint64(unsafe.Sizeof(note{})) +
+		scopes*uint64(unsafe.Sizeof(seenScope{})) + values*uint64(unsafe.Sizeof(owned{})) +
+		(uint64(c.Names)+1)*uint64(unsafe.Sizeof(label{})+5*unsafe.Sizeof(Usage{}))
+	if warns {
+		tables += uint64(unsafe.Sizeof(warning{}))
+	}
+	return tables - sites, sites
+}
+
+// Lending returns the number of the present lending of a scratch arena. It is 0 for other arenas.
+func (st *Stack) Lending() uint64 { return min(st.lent.Load(), lentDropped-1) }
+
+// EndLending ends the lending. From now on all handles of it refuse.
+func (st *Stack) EndLending() {
+	if st.h.Depth == 0 {
+		st.row.Over()
+	}
+	st.lent.Add(1)
+}
+
+// Borrowed panics if the lending of that number has ended. The text begins with an operation. The
+// number is atomic, because a worker that kept the handle may be another goroutine than the new
+// borrower.
+func (st *Stack) Borrowed(lent uint64, what string) {
+	if st.lent.Load() != lent {
+		panic(st.givenBack(what))
+	}
+}
+
+// Dropped reports whether the budget is closed. The arena's headers may then be a newer budget's.
+func (st *Stack) Dropped() bool { return st.dropped }

@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"fmt"
 	"reflect"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -38,13 +37,3 @@ func OpenPool(h *arena_c.Scopes, gen, size, align, n, class uint64, handles bool
 
 // Finalized counts a finalizer that ran outside of an unwinding.
 func (st *Stack) Finalized() { st.finalizers++ }
-
-// PoolMisuse returns the misuse of a pool with that generation. The text begins with an operation
-// and the type of one value: "Put of a T".
-func PoolMisuse(what string, one any, gen uint64, code arena_c.Code) *Misuse {
-	ended := ""
-	if code == arena_c.Stale {
-		ended = endedPool(gen)
-	}
-	return &Misuse{fmt.Sprintf("%s a %T: %s%s", what, one, code.OfPool(), ended), code == arena_c.Stale}
-}

@@ -55,7 +55,7 @@ func refuses(h *arena_c.Scopes, gen uint64, p unsafe.Pointer, size uint64) strin
 	st, depth := Of(h), h.Find(gen)
 	at := h.Offset(p)
 	from, end := st.edgesOf(h, depth)
-	if at-from > end-from || size > end-at {
+	if at < from || at > end || size > end-at {
 		return fmt.Sprintf("is not in scope %q of %s itself", st.nameOf(h, depth), st.Arena)
 	}
 	for i := range st.row.Pools {
@@ -65,31 +65,19 @@ func refuses(h *arena_c.Scopes, gen uint64, p unsafe.Pointer, size uint64) strin
 			return "is a chunk of a pool, which may be put and taken again; name it by a handle, of a HandlePool"
 		}
 	}
-	if making := makingOf(h, gen); making.from != 0 && at-h.Start >= making.from-h.Start {
+	if making := makingOf(h, gen); making.from != 0 && at >= making.from {
 		return fmt.Sprintf("may be gone before scope %q of %s closes: its constructor hasn't succeeded yet; "+
 			"refer to it when Make has returned", st.nameOf(h, depth), st.Arena)
 	}
 	return ""
 }
 
-func (st *Stack) edgesOf(h *arena_c.Scopes, depth uint64) (from, end uint64) {
-	switch {
-	case h.Back == 0:
-		from = h.Record(depth).Mark
-		return from, from + h.Bytes(depth)
-	case depth == h.Depth:
-		return st.tempStart(), h.Cursor
-	}
-	next := h.Record(depth + 1)
-	return next.Edge - h.Back, next.Mark
-}
-
 // Has reports whether the size bytes at p are within the used bytes of the arena of an end.
 func Has(h *arena_c.Scopes, p unsafe.Pointer, size uint64) bool {
 	st := Of(h)
 	at := st.h.Offset(p)
-	return at-st.h.Start <= st.h.Cursor-st.h.Start && size <= st.h.Cursor-at ||
-		at-st.h.Limit <= st.row.End-st.h.Limit && size <= st.row.End-at
+	near := st.h.Start <= at && at <= st.h.Cursor && size <= st.h.Cursor-at
+	return near || st.h.Limit <= at && at <= st.row.End && size <= st.row.End-at
 }
 
 // TempStart returns the offset of the newest temporaries from the far end's header.

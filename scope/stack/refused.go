@@ -22,47 +22,17 @@ import (
 
 func init() { arena_c.Explain = why }
 
-// The last refusal of a scope. It stays after it was reported and after the scope closed, until
-// another scope in the same place is refused: an unhandled panic is printed after every deferred
-// Close.
-type refusal struct {
-	// of the request. It differs from the scope's generation for a bad align and for a Maker that
-	// was never declared.
-	gen uint64
-	err error // a full error, or a misuse
-}
+// Depths are the numbers of open scopes at both ends of an arena when a function began. Scopes
+// above are the function's own. All scopes are above the zero Depths.
+type Depths [2]uint64
 
-func reasonOf(list []refusal, gen uint64) error {
-	for _, r := range list {
-		if r.gen == gen {
-			return r.err
-		}
-	}
-	return nil
-}
-
-// Returns the last refusal in each place for a scope.
-func (st *Stack) refusals() (list []refusal) {
-	for i := range st.notes {
-		if r := st.notes[i].refused; r.err != nil {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
-// Verdict returns the error with which a function ends that worked in the open scopes. v is the
-// value of recover, and err is the function's error. Without a panic the verdict is err. If the
-// function panicked with a full error, the verdict is that error. If the function ignored a full
-// error before another panic, the verdict is the full error, with the panic as its Cause. For any
-// other panic, Verdict returns the panic's value as other, and the caller panics with other after
-// the unwinding.
-func (st *Stack) Verdict(v any, err error) (other any, verdict error) {
-	return st.verdict(v, err, depths{})
-}
-
-// verdict is Verdict of a function that worked in the scopes opened since before.
-func (st *Stack) verdict(v any, err error, before depths) (other any, verdict error) {
+// Verdict returns the error with which a function ends that worked in the scopes opened since
+// before. v is the value of recover, and err is the function's error. Without a panic the verdict
+// is err. If the function panicked with a full error, the verdict is that error. If the function
+// ignored a full error before another panic, the verdict is the full error, with the panic as its
+// Cause. For any other panic, Verdict returns the panic's value as other, and the caller panics
+// with other after the unwinding.
+func (st *Stack) Verdict(v any, err error, before Depths) (other any, verdict error) {
 	if v == nil {
 		return nil, err
 	}
@@ -231,15 +201,11 @@ func (st *Stack) peekFrom(h *arena_c.Scopes, depth uint64) {
 	}
 }
 
-// depths holds the numbers of open scopes at both ends when a function began. Scopes above are the
-// function's own.
-type depths [2]uint64
-
-func (st *Stack) depthsNow() depths { return depths{st.h.Depth, st.row.Temp.Depth} }
+func (st *Stack) depths() Depths { return Depths{st.h.Depth, st.row.Temp.Depth} }
 
 // takeSince takes and returns the refusal of the lowest scope opened since o that has a refusal;
 // temporaries come last.
-func (st *Stack) takeSince(o depths) error {
+func (st *Stack) takeSince(o Depths) error {
 	for end, h := range st.ends() {
 		for depth := o[end] + 1; depth <= h.Depth; depth++ {
 			if err := st.take(h, depth); err != nil {

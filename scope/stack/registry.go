@@ -1,8 +1,10 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -35,6 +37,9 @@ type tombstone struct {
 // tombstonesMost is the number of last dropped stacks whose records are always kept; up to twice as
 // many are.
 const tombstonesMost = 512
+
+// tombstone returns the record of a Stack, without refusals. Any goroutine may call it.
+func (st *Stack) tombstone() tombstone { return tombstone{st.made, st.Arena, st.emptied.get(), nil} }
 
 // tombstoneOf returns the record of the dropped stack of a scope or pool with that generation, and
 // reports whether it is kept.
@@ -75,25 +80,17 @@ const (
 	numberMax = Key/generationsEach - 2
 )
 
-// TableBytes estimates the bytes of the Go heap that an arena's tables take for a number of nested
-// scopes. tables includes a report's copy of the tables (UsageLines) and, if the arena warns, the
-// state of WarnAt. sites are the bytes that checked builds take in addition, for the places that
-// opened scopes and registered values.
-func (c Config) TableBytes(scopes uint64, warns bool) (tables, sites uint64) {
-	notes, values := 2*(scopes+1), uint64(c.Owned)
-	sites = (notes + values) * uint64(unsafe.Sizeof(arena_c.Site{}))
-	tables = uint64(unsafe.Sizeof(Stack{})) + notes*uint64(unsafe.Sizeof(note{})) +
-		scopes*uint64(unsafe.Sizeof(seenScope{})) + values*uint64(unsafe.Sizeof(owned{})) +
-		(uint64(c.Names)+1)*uint64(unsafe.Sizeof(label{})+5*unsafe.Sizeof(Usage{}))
-	if warns {
-		tables += uint64(unsafe.Sizeof(warning{}))
-	}
-	return tables - sites, sites
-}
-
 // generationsEach is the number of generations of one stack. Of 8 million stacks made one after the
 // other, no two share a generation, even if they share a header.
 const generationsEach = 1 << 40
+
+// StartDry returns a dry arena: an arena that has headers but no bytes. Only Play works on a dry
+// arena. The registry has no entry for it, so it needs no Drop.
+func StartDry(c Config, row *arena_c.Row) *Stack {
+	st := &Stack{Config: c, h: &row.Arena, row: row, notes: make([]note, 2*(row.Arena.Slots+1))}
+	st.h.Base = uint64(c.Base)
+	return st
+}
 
 // Start returns a new Stack, which is the Go side of a row. Drop undoes Start.
 func Start(c Config, row *arena_c.Row) *Stack {
@@ -155,5 +152,100 @@ func (st *Stack) Drop() {
 	if len(registry.tombstones) == 2*tombstonesMost {
 		registry.tombstones = append(registry.tombstones[:0], registry.tombstones[tombstonesMost:]...)
 	}
-	registry.tombstones = append(registry.tombstones, tombstone{st.made, st.Arena, st.emptied.get(), st.refusals()})
+	t := st.tombstone()
+	t.refusals = st.refusals()
+	registry.tombstones = append(registry.tombstones, t)
+}
+
+// budgets has the open budgets by address, to find the arena of a block. A change makes a copy,
+// under the registry's lock.
+var budgets atomic.Pointer[[]openBudget]
+
+type openBudget struct {
+	from unsafe.Pointer
+	size uint64
+	// the highest end of this budget and the ones before it: a budget may be inside another
+	end    uintptr
+	stacks *int // number of open stacks; read only under the registry's lock
+}
+
+// findRoomOwner is called by package arena_c while a budget is open.
+var findRoomOwner = func(block unsafe.Pointer) arena_c.RoomOwner {
+	if st := stackWith(block); st != nil {
+		return (*roomOwner)(st)
+	}
+	return nil
+}
+
+// stackWith returns the Stack that contains a block, or nil. Cost: O(log budgets + log arenas); in
+// asan and checked builds, where the block may be in any mirror, O(budgets).
+func stackWith(block unsafe.Pointer) *Stack {
+	all := budgets.Load()
+	if all == nil {
+		return nil
+	}
+	list, at := *all, uintptr(block)
+	for i := range list {
+		if !arena_c.Checked && !arena_c.Asan {
+			break
+		}
+		if place := arena_c.Place(block, list[i].from); place < list[i].size {
+			at = uintptr(list[i].from) + uintptr(place)
+			break
+		}
+	}
+	n, found := slices.BinarySearchFunc(list, at, byAddress)
+	if found {
+		n++
+	}
+	for ; n > 0 && at < list[n-1].end; n-- {
+		if place := uint64(at - uintptr(list[n-1].from)); place < list[n-1].size {
+			return list[n-1].stackAt(place)
+		}
+	}
+	return nil
+}
+
+func byAddress(b openBudget, at uintptr) int { return cmp.Compare(uintptr(b.from), at) }
+
+// stackAt returns the Stack with the byte at an offset of the budget, or nil. Reconfigure moves
+// only the boundaries of empty arenas meanwhile.
+func (b *openBudget) stackAt(at uint64) *Stack {
+	m := (*arena_c.Map)(b.from)
+	n := uint64(sort.Search(int(m.Rows), func(i int) bool { return m.Start(uint64(i)) > at }))
+	if n == 0 || at >= m.End(n-1) {
+		return nil
+	}
+	return stackAt(m.Row(n - 1).Arena.Owner)
+}
+
+// countStack counts a started (1) or dropped (-1) stack of a budget. pre: the registry is locked.
+func countStack(from unsafe.Pointer, size uint64, by int) {
+	var list []openBudget
+	if all := budgets.Load(); all != nil {
+		list = *all
+	}
+	n, found := slices.BinarySearchFunc(list, uintptr(from), byAddress)
+	if found {
+		if *list[n].stacks += by; *list[n].stacks != 0 {
+			return
+		}
+	}
+	list = slices.Clone(list)
+	if found {
+		list = slices.Delete(list, n, n+1)
+	} else {
+		list = slices.Insert(list, n, openBudget{from: from, size: size, stacks: &by})
+	}
+	end := uintptr(0)
+	for i := range list {
+		end = max(end, uintptr(list[i].from)+uintptr(list[i].size))
+		list[i].end = end
+	}
+	budgets.Store(&list)
+	if len(list) == 0 {
+		arena_c.SetRoomOwners(nil)
+	} else {
+		arena_c.SetRoomOwners(&findRoomOwner)
+	}
 }

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sort"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -28,6 +26,23 @@ type Room struct {
 }
 
 func (r *Room) end() uint64 { return r.Offset + r.Size }
+
+// frees reports whether the blocks or chunks of the arena can be freed one by one.
+func (r *Room) frees() bool {
+	switch r.Kind {
+	case arena_c.RoomHeap, arena_c.RoomBuddy, arena_c.RoomRing, arena_c.RoomPool:
+		return true
+	}
+	return false
+}
+
+// isOn reports whether the arena is on bytes of another one.
+func (r *Room) isOn(other Room) bool {
+	return other.Kind != arena_c.RoomShared && other.Offset < r.Offset && r.end() <= other.end()
+}
+
+// isBlockOf reports whether the arena is in a block or chunk of another one.
+func (r *Room) isBlockOf(other Room) bool { return other.frees() && r.isOn(other) }
 
 // rooms lists the arenas in a Stack. Its list never shrinks on the Go heap. Any goroutine may make
 // an arena, on bytes that it owns.
@@ -87,7 +102,8 @@ func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	missed := r.missedC != arena_c.CRoomsLost()
 	r.mu.Unlock()
 	if missed {
-		return nil, fmt.Errorf("scope: C code made more than %d arenas in states that have no ring yet", arena_c.CRoomsMax)
+		return nil, fmt.Errorf("scope: C code made more than %d arenas in states that have no ring yet",
+			arena_c.CRoomsMax)
 	}
 	return slices.DeleteFunc(st.Rooms(), func(r Room) bool { return r.Offset < from || r.Offset >= to }), nil
 }
@@ -108,32 +124,6 @@ func (r *rooms) add(room Room) {
 		return !apart && !inside
 	})
 	r.list = append(r.list, room)
-}
-
-// endRooms ends the arenas and caches in bytes that are about to be freed. h is the end of the
-// arena whose topmost scope closes. If h isn't nil, endRooms returns the leaks, newest arena first.
-func (st *Stack) endRooms(from, to uint64, h *arena_c.Scopes) (err error) {
-	r := &st.rooms
-	if from >= to {
-		return nil
-	}
-	st.caches.end(from, to)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ends := func(room Room) bool { return from < room.end() && room.Offset < to }
-	for i := len(r.list) - 1; i >= 0 && h != nil; i-- {
-		if ends(r.list[i]) {
-			err = joined(err, st.leaked(i, h))
-		}
-	}
-	r.list = slices.DeleteFunc(r.list, ends)
-	if from < r.to && r.from < to {
-		r.from, r.to = 0, 0
-	}
-	if len(r.list) == 0 && r.to == 0 && !st.caches.open() {
-		st.h.Odd &^= oddRooms
-	}
-	return err
 }
 
 // roomOwner is a Stack as the owner of arenas on its bytes.
@@ -185,95 +175,42 @@ func (o *roomOwner) Made(b arena_c.RoomBlock) {
 	st.noteRoom(room)
 }
 
-// budgets has the open budgets by address, to find the arena of a block. A change makes a copy,
-// under the registry's lock.
-var budgets atomic.Pointer[[]openBudget]
-
-type openBudget struct {
-	from unsafe.Pointer
-	size uint64
-	// the highest end of this budget and the ones before it: a budget may be inside another
-	end    uintptr
-	stacks *int // number of open stacks; read only under the registry's lock
-}
-
-// findRoomOwner is called by package arena_c while a budget is open.
-var findRoomOwner = func(block unsafe.Pointer) arena_c.RoomOwner {
-	if st := stackWith(block); st != nil {
-		return (*roomOwner)(st)
+// Holding returns the open scope that contains p, and reports whether p is in a state. h is nil if
+// p is in no budget. A p in a budget but in no open scope panics.
+func Holding(p unsafe.Pointer) (h *arena_c.Scopes, gen uint64, inState bool) {
+	st := stackWith(p)
+	if st == nil {
+		return nil, 0, false
 	}
-	return nil
-}
-
-// stackWith returns the Stack that contains a block, or nil. Cost: O(log budgets + log arenas); in
-// asan and checked builds, where the block may be in any mirror, O(budgets).
-func stackWith(block unsafe.Pointer) *Stack {
-	all := budgets.Load()
-	if all == nil {
-		return nil
-	}
-	list, at := *all, uintptr(block)
-	for i := range list {
-		if !arena_c.Checked && !arena_c.Asan {
-			break
-		}
-		if place := arena_c.Place(block, list[i].from); place < list[i].size {
-			at = uintptr(list[i].from) + uintptr(place)
-			break
+	for _, h := range st.ends() {
+		at := h.Offset(p)
+		for depth := uint64(1); depth <= h.Depth; depth++ {
+			if from, end := st.edgesOf(h, depth); from <= at && at < end {
+				st.rooms.mu.Lock()
+				inState = st.watch != nil || at-st.rooms.from < st.rooms.to-st.rooms.from
+				st.rooms.mu.Unlock() // not deferred: a defer in a loop allocates
+				return h, h.Record(depth).Gen, inState
+			}
 		}
 	}
-	n, found := slices.BinarySearchFunc(list, at, byAddress)
-	if found {
-		n++
-	}
-	for ; n > 0 && at < list[n-1].end; n-- {
-		if place := uint64(at - uintptr(list[n-1].from)); place < list[n-1].size {
-			return list[n-1].stackAt(place)
-		}
-	}
-	return nil
+	panic(Misusef("a container on a heap in %s whose scope is closed", st.Arena))
 }
 
-func byAddress(b openBudget, at uintptr) int { return cmp.Compare(uintptr(b.from), at) }
-
-// stackAt returns the Stack with the byte at an offset of the budget, or nil. Reconfigure moves
-// only the boundaries of empty arenas meanwhile.
-func (b *openBudget) stackAt(at uint64) *Stack {
-	m := (*arena_c.Map)(b.from)
-	n := uint64(sort.Search(int(m.Rows), func(i int) bool { return m.Start(uint64(i)) > at }))
-	if n == 0 || at >= m.End(n-1) {
-		return nil
+// shapeOf combines words of a header that never change, to detect a header that was overwritten.
+func shapeOf(kind arena_c.RoomKind, header unsafe.Pointer) uint64 {
+	switch kind {
+	case arena_c.RoomHeap:
+		x := (*arena_c.Heap)(header)
+		return x.First + x.Lists<<16 + x.End<<24
+	case arena_c.RoomBuddy:
+		x := (*arena_c.Buddy)(header)
+		return x.First + x.Smallest<<1 + x.End<<24
+	case arena_c.RoomRing:
+		x := (*arena_c.Ring)(header)
+		return x.Gen + x.End<<32
+	case arena_c.RoomPool:
+		x := (*arena_c.Pool)(header)
+		return x.Gen + x.Stride<<32
 	}
-	return stackAt(m.Row(n - 1).Arena.Owner)
-}
-
-// countStack counts a started (1) or dropped (-1) stack of a budget. pre: the registry is locked.
-func countStack(from unsafe.Pointer, size uint64, by int) {
-	var list []openBudget
-	if all := budgets.Load(); all != nil {
-		list = *all
-	}
-	n, found := slices.BinarySearchFunc(list, uintptr(from), byAddress)
-	if found {
-		if *list[n].stacks += by; *list[n].stacks != 0 {
-			return
-		}
-	}
-	list = slices.Clone(list)
-	if found {
-		list = slices.Delete(list, n, n+1)
-	} else {
-		list = slices.Insert(list, n, openBudget{from: from, size: size, stacks: &by})
-	}
-	end := uintptr(0)
-	for i := range list {
-		end = max(end, uintptr(list[i].from)+uintptr(list[i].size))
-		list[i].end = end
-	}
-	budgets.Store(&list)
-	if len(list) == 0 {
-		arena_c.SetRoomOwners(nil)
-	} else {
-		arena_c.SetRoomOwners(&findRoomOwner)
-	}
+	return 0
 }

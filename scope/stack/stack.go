@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -26,6 +28,13 @@ type Config struct {
 
 	// keys of limits that differ from the plan's, by table: "owned": "regions[1].limits.owned"
 	TableKeys map[string]string
+}
+
+// Pages returns pages to the system, for the arenas that are on them.
+type Pages interface {
+	// Discard makes whole pages zero and returns them to the operating system. Its result is the
+	// number of bytes of these pages that were in memory.
+	Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error)
 }
 
 // Stack is an arena with nested scopes: a region, a slot, a buffer of the frame, or a scratch
@@ -81,6 +90,42 @@ type note struct {
 	owed error
 }
 
+// The last refusal of a scope. It stays after it was reported and after the scope closed, until
+// another scope in the same place is refused: an unhandled panic is printed after every deferred
+// Close.
+type refusal struct {
+	// of the request. It differs from the scope's generation for a bad align and for a Maker that
+	// was never declared.
+	gen uint64
+	err error // a full error, or a misuse
+}
+
+func reasonOf(list []refusal, gen uint64) error {
+	for _, r := range list {
+		if r.gen == gen {
+			return r.err
+		}
+	}
+	return nil
+}
+
+// Returns the last refusal in each place for a scope.
+func (st *Stack) refusals() (list []refusal) {
+	for i := range st.notes {
+		if r := st.notes[i].refused; r.err != nil {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// making describes the running constructors of a scope.
+type making struct {
+	gen   uint64 // of the scope
+	from  uint64 // cursor when the outermost constructor began; 0: no constructor runs
+	start uint64 // cursor when the innermost constructor began
+}
+
 // Reasons for Open and Close to take the slow path, besides arena_c.Closing and Building.
 const (
 	oddTemp     = 1 << (2 + iota) // the far end
@@ -109,6 +154,13 @@ func (st *Stack) Opened(depth int) (gen uint64, name string, at *arena_c.Site) {
 	return gen, name, at
 }
 
+// The lines of scopes without names of their own.
+const (
+	othersName = "others" // names for which the table had no line
+	tempName   = "temp"   // temporaries
+	cName      = "C"      // scopes that C opened
+)
+
 // nameOf returns the name of the scope whose record is at a depth, counted from 1.
 func (st *Stack) nameOf(h *arena_c.Scopes, depth uint64) string {
 	if h.Back != 0 {
@@ -134,9 +186,6 @@ func short(name string) string {
 	return name[:end]
 }
 
-// topMisuse returns the reason why the topmost scope can't be used now.
-func (st *Stack) topMisuse(what string) error { return MisuseOf(st.h, st.h.Top().Gen, what) }
-
 // Depth returns the number of open scopes.
 func (st *Stack) Depth() int { return int(st.h.Depth) }
 
@@ -154,3 +203,30 @@ func (st *Stack) noteOf(h *arena_c.Scopes, depth uint64) *note {
 func (st *Stack) tempStart() uint64 { return st.row.Arena.Limit - st.row.Temp.Back }
 
 func roundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
+
+// ending names the topmost scope of an end, for an error of its close.
+func (st *Stack) ending(h *arena_c.Scopes) string {
+	return fmt.Sprintf("budget %q: %s, scope %q", st.Budget, st.Arena, st.nameOf(h, h.Depth))
+}
+
+// NamesOf returns the names of the budget, the arena and the scope, for messages. pre: the scope is
+// alive.
+func NamesOf(h *arena_c.Scopes, gen uint64) (budget, arena, scope string) {
+	st := Of(h)
+	return st.Budget, st.Arena, st.nameOf(h, h.Find(gen))
+}
+
+func (st *Stack) edgesOf(h *arena_c.Scopes, depth uint64) (from, end uint64) {
+	switch {
+	case h.Back == 0:
+		from = h.Record(depth).Mark
+		return from, from + h.Bytes(depth)
+	case depth == h.Depth:
+		return st.tempStart(), h.Cursor
+	}
+	next := h.Record(depth + 1)
+	return next.Edge - h.Back, next.Mark
+}
+
+// lentDropped is a number that no lending has. It marks a dropped stack.
+const lentDropped = math.MaxUint64

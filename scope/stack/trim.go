@@ -9,13 +9,6 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Pages returns pages to the system, for the arenas that are on them.
-type Pages interface {
-	// Discard makes whole pages zero and returns them to the operating system. Its result is the
-	// number of bytes of these pages that were in memory.
-	Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error)
-}
-
 // Discard calls Discard of the Stack's Pages.
 func (o *roomOwner) Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error) {
 	return o.Pages.Discard(p, size)
@@ -67,7 +60,7 @@ func (st *Stack) TrimHeaps() (bytes uint64, err error) {
 }
 
 func (st *Stack) trimHeap(list []Room, room *Room) (bytes uint64, err error) {
-	if room.Kind != arena_c.RoomHeap || room.C || slices.ContainsFunc(list, room.isInside) || st.inPool(room) {
+	if room.Kind != arena_c.RoomHeap || room.C || slices.ContainsFunc(list, room.isOn) || st.inPool(room) {
 		return 0, nil
 	}
 	header := arena_c.Position(unsafe.Add(unsafe.Pointer(st.h), room.Offset))
@@ -81,11 +74,6 @@ func (st *Stack) trimHeap(list []Room, room *Room) (bytes uint64, err error) {
 		defer lock.Unlock()
 	}
 	return (*arena_c.Heap)(header).Trim(st.Pages.Discard)
-}
-
-// isInside reports whether r is on bytes of another arena.
-func (r *Room) isInside(other Room) bool {
-	return other.Kind != arena_c.RoomShared && other.Offset < r.Offset && r.end() <= other.end()
 }
 
 // inPool reports whether the room begins in a chunk of an open pool of the arena.

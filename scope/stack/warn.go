@@ -135,7 +135,8 @@ func (st *Stack) use(room *Room) (in Inner) {
 	switch room.Kind {
 	case arena_c.RoomHeap:
 		x := (*arena_c.Heap)(header)
-		in = Inner{Size: x.End - x.First, Used: arena_c.Now(&x.Used), Peak: max(arena_c.Now(&x.Phase), arena_c.Now(&x.Past))}
+		in = Inner{Size: x.End - x.First, Used: arena_c.Now(&x.Used),
+			Peak: max(arena_c.Now(&x.Phase), arena_c.Now(&x.Past))}
 	case arena_c.RoomBuddy:
 		x := (*arena_c.Buddy)(header)
 		in = Inner{Size: x.End - x.First, Used: arena_c.Now(&x.Used), Peak: arena_c.Now(&x.Peak)}
