@@ -3,6 +3,7 @@ package lifetime
 import (
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -10,16 +11,16 @@ import (
 
 // afterClose reports accesses to memory of scopes that are closed on all paths to the access.
 func (f *flow) afterClose() {
-	for _, o := range f.opened {
+	for o := range f.opened {
 		if len(o.closes) == 0 || o.lost {
 			continue
 		}
-		for i, s := range f.statuses(o, o.fn, unopened) {
+		for i, s := range f.statuses(o.scope, o.fn, unopened) {
 			if s != closed {
 				continue
 			}
 			for _, v := range accessed(i) {
-				if e, ok := f.surely(v, o); ok {
+				if e, ok := f.surely(v, o.scope); ok {
 					f.p.report("afterclose", posOf(i, v), "%s; it is used after that; use it before, or copy the bytes", f.story(e))
 					break
 				}
@@ -28,13 +29,13 @@ func (f *flow) afterClose() {
 	}
 }
 
-// surely reports whether v is memory of o on every path, and returns the elem of that memory.
-func (f *flow) surely(v ssa.Value, o *origin) (found elem, ok bool) {
+// surely reports whether v is memory of a scope on every path, and returns the elem of that memory.
+func (f *flow) surely(v ssa.Value, scope elem) (found elem, ok bool) {
 	if !f.direct(v, map[ssa.Value]bool{}) {
 		return elem{}, false
 	}
 	for e := range f.of(v)[""] {
-		if e.kind != memory || e.from != o {
+		if !e.is(allocated) || e.scope() != scope {
 			return elem{}, false
 		}
 		found, ok = e, true
@@ -51,32 +52,16 @@ func (f *flow) direct(v ssa.Value, seen map[ssa.Value]bool) bool {
 	switch v := v.(type) {
 	case *ssa.Call, *ssa.Extract:
 		for e := range f.of(v)[""] {
-			if e.kind == memory {
+			if e.is(allocated) {
 				return true
 			}
 		}
-		return false
-	case *ssa.FieldAddr:
-		return f.direct(v.X, seen)
-	case *ssa.IndexAddr:
-		return f.direct(v.X, seen)
-	case *ssa.Slice:
-		return f.direct(v.X, seen)
-	case *ssa.ChangeType:
-		return f.direct(v.X, seen)
-	case *ssa.Convert:
-		return f.direct(v.X, seen)
-	case *ssa.MakeInterface:
-		return f.direct(v.X, seen)
+	case *ssa.FieldAddr, *ssa.IndexAddr, *ssa.Slice, *ssa.ChangeType, *ssa.Convert, *ssa.MakeInterface:
+		return f.direct(*v.(ssa.Instruction).Operands(nil)[0], seen)
 	case *ssa.Const:
 		return v.IsNil()
 	case *ssa.Phi:
-		for _, x := range v.Edges {
-			if !f.direct(x, seen) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(v.Edges, func(x ssa.Value) bool { return !f.direct(x, seen) })
 	case *ssa.UnOp:
 		a, ok := v.X.(*ssa.Alloc)
 		return v.Op == token.MUL && ok && f.storesAre(a, func(x ssa.Value) bool { return f.direct(x, seen) })
@@ -86,21 +71,13 @@ func (f *flow) direct(v ssa.Value, seen map[ssa.Value]bool) bool {
 
 // storesAre reports whether all values stored in a variable satisfy is.
 func (f *flow) storesAre(a *ssa.Alloc, is func(ssa.Value) bool) bool {
-	only := elem{kind: cell, base: a}
-	for _, fn := range f.fns {
-		for _, b := range fn.Blocks {
-			for _, i := range b.Instrs {
-				if s, ok := i.(*ssa.Store); ok && f.of(s.Addr)[""][only] && !is(s.Val) {
-					return false
-				}
-			}
+	for i := range f.instructions {
+		if s, ok := i.(*ssa.Store); ok && f.of(s.Addr)[""][elem{root: a, path: address}] && !is(s.Val) {
+			return false
 		}
 	}
 	return true
 }
-
-// looksUp are functions of upfront that look up an address without access to its memory.
-var looksUp = map[string]bool{"Put": true, "Index": true, "Free": true, "SizeOf": true, "RefTo": true, "AddrOf": true}
 
 // accessed returns the values whose memory an instruction reads or writes, or passes to a function.
 func accessed(i ssa.Instruction) []ssa.Value {

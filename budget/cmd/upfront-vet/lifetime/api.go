@@ -7,15 +7,14 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// upfront is the module of the functions in the table.
+// upfront is the module of the functions and types in the tables.
 const upfront = "github.com/upfront-mem/upfront/"
 
 // does is the effect of a call on memory, and the argument that it concerns. A method's receiver is
 // argument 0.
 type does struct {
-	what   verb
-	arg    int
-	result int // the index of the result concerned; -1: the call has one result
+	what verb
+	arg  int
 }
 
 type verb int
@@ -33,168 +32,125 @@ const (
 	closes       // the argument
 )
 
-// table lists the functions of upfront that the checks follow. The result of another function of
-// upfront counts as no memory of a scope.
-var table = map[string]does{
-	"scope.Scope.Open":               {opens, 0, -1},
-	"scope.Scratch.Open":             {opens, 0, -1},
-	"scope.Scope.Temp":               {lends, 0, -1},
-	"scope.Scope.Close":              {closes, 0, -1},
-	"scope.Scope.Do":                 {calls, 0, -1},
-	"scope.Scratch.Do":               {calls, 0, -1},
-	"scope.Scope.AllocUnzeroed":      {gives, 0, -1},
-	"scope.Scope.AllocUnzeroedAs":    {gives, 0, -1},
-	"scope.Scope.TryAllocUnzeroed":   {gives, 0, -1},
-	"scope.Scope.Bytes":              {gives, 0, -1},
-	"scope.Scope.BytesUnzeroed":      {gives, 0, -1},
-	"scope.Scope.Text":               {holds, 0, -1},
-	"scope.Text.Bytes":               {gives, 0, -1},
-	"scope.Text.String":              {gives, 0, -1},
-	"scope.Text.Add":                 {same, 0, -1},
-	"scope.Text.AddInt":              {same, 0, -1},
-	"scope.Text.Reset":               {same, 0, -1},
-	"scope.Scope.New":                {gives, 0, -1},
-	"scope.Scope.Slice":              {gives, 0, -1},
-	"scope.Scope.Pool":               {holds, 0, -1},
-	"scope.Maker.New":                {gives, 1, -1},
-	"scope.Maker.TryNew":             {gives, 1, -1},
-	"scope.Maker.Slice":              {gives, 1, -1},
-	"scope.Maker.TrySlice":           {gives, 1, -1},
-	"scope.Maker.SliceCap":           {gives, 1, -1},
-	"scope.Maker.SliceAligned":       {gives, 1, -1},
-	"scope.Maker.Clone":              {gives, 1, -1},
-	"scope.Maker.Append":             {gives, 1, -1},
-	"scope.Maker.Make":               {fills, 1, 0},
-	"scope.Maker.Build":              {holds, 1, -1},
-	"scope.Maker.List":               {holds, 1, -1},
-	"scope.Maker.Pool":               {holds, 1, -1},
-	"scope.Maker.HandlePool":         {holds, 1, -1},
-	"scope.Maker.SharedPool":         {holds, 1, -1},
-	"scope.ObjectMaker.New":          {gives, 1, -1},
-	"scope.ObjectMaker.TryNew":       {gives, 1, -1},
-	"scope.ObjectMaker.Slice":        {gives, 1, -1},
-	"scope.ObjectMaker.Make":         {fills, 1, 0},
-	"scope.ObjectMaker.Pool":         {holds, 1, -1},
-	"scope.Builder.Done":             {gives, 0, -1},
-	"scope.List.All":                 {holds, 0, -1},
-	"scope.List.Slice":               {gives, 1, -1},
-	"scope.pool.Get":                 {gives, 0, -1},
-	"scope.pool.At":                  {gives, 0, -1},
-	"scope.pool.All":                 {holds, 0, -1},
-	"scope.Pool.Get":                 {gives, 0, -1},
-	"scope.Pool.GetUnzeroed":         {gives, 0, -1},
-	"scope.Pool.Proxy":               {holds, 0, -1},
-	"scope.HandlePool.Get":           {gives, 0, 0},
-	"scope.HandlePool.At":            {gives, 0, -1},
-	"scope.HandlePool.All":           {holds, 0, -1},
-	"scope.HandlePool.Proxy":         {holds, 0, -1},
-	"scope.ObjectPool.Get":           {gives, 0, -1},
-	"scope.ObjectPool.Proxy":         {holds, 0, -1},
-	"scope.SharedPool.Get":           {gives, 0, -1},
-	"scope.Sprintf":                  {gives, 0, -1},
-	"scope.StringOf":                 {gives, 0, -1},
-	"scope.ReadFile":                 {gives, 0, 0},
-	"scope.ReadAt":                   {gives, 0, 0},
-	"scope.AddrOf":                   {same, 1, -1},
-	"scope.Addr.Get":                 {same, 0, -1},
-	"scope/cache.New":                {holds, 0, -1},
-	"scope/cache.NewObjects":         {holds, 0, -1},
-	"scope/cache.Of.Get":             {gives, 0, -1},
-	"scope/cache.Of.At":              {gives, 0, -1},
-	"scope/cache.Of.Add":             {gives, 0, 0},
-	"scope/cache.Of.GetOrLoad":       {gives, 0, 0},
-	"scope/container.NewList":        {holds, 0, -1},
-	"scope/container.NewDeque":       {holds, 0, -1},
-	"scope/container.NewMap":         {holds, 0, -1},
-	"scope/container.NewStringMap":   {holds, 0, -1},
-	"scope/container.NewListOn":      {same, 0, 0},
-	"scope/container.NewDequeOn":     {same, 0, 0},
-	"scope/container.NewMapOn":       {same, 0, 0},
-	"scope/container.NewStringMapOn": {same, 0, 0},
-	"scope/container.List.All":       {holds, 0, -1},
-	"scope/container.List.At":        {gives, 0, -1},
-	"scope/container.List.Slice":     {gives, 0, -1},
-	"scope/container.Deque.All":      {holds, 0, -1},
-	"scope/container.Deque.At":       {gives, 0, -1},
-	"scope/container.Map.All":        {holds, 0, -1},
-	"scope/container.Map.Get":        {gives, 0, -1},
-	"scope/container.StringMap.All":  {holds, 0, -1},
-	"scope/container.StringMap.Get":  {gives, 0, -1},
-	"arena.PtrTo":                    {same, 1, -1},
-	"arena.Ptr.Get":                  {same, 0, -1},
-	"arena.SliceOf":                  {same, 1, -1},
-	"arena.Slice.Get":                {same, 0, -1},
-	"arena.StringOf":                 {same, 1, -1},
-	"arena.String.Get":               {same, 0, -1},
-	"arena.Inline.Bytes":             {same, 0, -1},
-	"arena.Inline.String":            {same, 0, -1},
-	"arena.BlockFrom":                {same, 0, -1},
-	"arena.NewLinear":                {same, 0, 0},
-	"arena.NewStack":                 {same, 0, 0},
-	"arena.NewRing":                  {same, 0, 0},
-	"arena.NewFrame":                 {same, 0, 0},
-	"arena.NewHeap":                  {same, 0, 0},
-	"arena.NewBuddy":                 {same, 0, 0},
-	"arena.NewBlockPool":             {same, 0, 0},
-	"arena.HeapMaker.New":            {same, 1, -1},
-	"arena.HeapMaker.Make":           {same, 1, 0},
-	"arena.HeapMaker.Slice":          {same, 1, -1},
-	"arena.HeapMaker.Grow":           {same, 1, 0},
-	"arena.NewString":                {same, 0, 0},
-	"arena.PoolProxy.Get":            {gives, 0, -1},
-	"arena.HandlePoolProxy.Get":      {gives, 0, 0},
-	"arena.BlockPool.Get":            {same, 0, -1},
-	"arena.BlockPool.GetUnzeroed":    {same, 0, -1},
-	"arena.BlockPool.At":             {same, 0, -1},
-	"arena.Heap.Alloc":               {same, 0, -1},
-	"arena.Heap.Realloc":             {same, 0, 0},
-	"arena.Heap.Shared":              {same, 0, 0},
-	"arena.Buddy.Alloc":              {same, 0, -1},
-	"arena.Buddy.Realloc":            {same, 0, 0},
-	"arena.Buddy.Shared":             {same, 0, 0},
-	"arena.Shared.Alloc":             {same, 0, -1},
-	"arena.Shared.Realloc":           {same, 0, 0},
-	"arena.Linear.Alloc":             {same, 0, -1},
-	"arena.Linear.Far":               {same, 0, -1},
-	"arena.LinearFar.Alloc":          {same, 0, -1},
-	"arena.Stack.Alloc":              {same, 0, -1},
-	"arena.Stack.Far":                {same, 0, -1},
-	"arena.StackFar.Alloc":           {same, 0, -1},
-	"arena.Ring.Alloc":               {same, 0, -1},
-	"arena.Ring.Oldest":              {same, 0, 0},
-	"arena.Ring.Overwrite":           {same, 0, -1},
-	"arena.Frame.Alloc":              {same, 0, -1},
-	"scope.Scratches.Scratch":        {same, 0, -1},
-	"scope.Scratches.Pick":           {same, 0, -1},
-	"budget.Budget.Scratch":          {same, 0, -1},
-	"budget.Budget.Scratches":        {same, 0, -1},
-	"budget.Lease.Scratch":           {same, 0, -1},
-	"scope/flow.Host.Load":           {holds, 1, 0},
-	"scope/flow.Host.NewRunner":      {holds, 1, -1},
-	"budget.Load":                    {loads, 2, -1},
+// results are the paths from the argument to the first result.
+var results = map[verb]string{opens: opened, lends: temporary, gives: allocated, holds: held, same: "", fills: allocated}
 
-	"scope/container.StringMap.GetBytes": {gives, 0, -1},
+// summary returns the summary of a function with an effect.
+func (d does) summary(fn *ssa.Function) *summary {
+	if d.what == closes {
+		return &summary{Closes: []place{{d.arg, ""}}}
+	}
+	path, ok := results[d.what]
+	if !ok {
+		return nil
+	}
+	return &summary{Gives: []gift{{place{d.arg, path}, first(fn.Signature.Results().Len() > 1)}}}
 }
 
-// passing are functions of the standard library whose first result may be their first argument, or
-// point into it.
-var passing = map[string]bool{}
+// table has the functions of upfront that the checks follow, by their effect. The result of another
+// function of upfront counts as no memory of a scope.
+var table = effects(map[does]string{
+	{opens, 0}: "scope: Scope.Open Scratch.Open",
+	{lends, 0}: "scope: Scope.Temp",
+	{gives, 0}: `
+		scope: Scope.AllocUnzeroed Scope.AllocUnzeroedAs Scope.TryAllocUnzeroed
+			Scope.Bytes Scope.BytesUnzeroed Scope.New Scope.Slice
+			Text.Bytes Text.String Builder.Done pool.Get pool.At Pool.Get Pool.GetUnzeroed
+			HandlePool.Get HandlePool.At ObjectPool.Get SharedPool.Get
+			Sprintf StringOf ReadFile ReadAt
+		scope/cache: Of.Get Of.At Of.Add Of.GetOrLoad
+		scope/container: List.At List.Slice Deque.At Map.Get StringMap.Get StringMap.GetBytes
+		arena: PoolProxy.Get HandlePoolProxy.Get`,
+	{gives, 1}: `
+		scope: Maker.New Maker.TryNew Maker.Slice Maker.TrySlice Maker.SliceCap Maker.SliceAligned
+			Maker.Clone Maker.Append ObjectMaker.New ObjectMaker.TryNew ObjectMaker.Slice List.Slice`,
+	{holds, 0}: `
+		scope: Scope.Text Scope.Pool List.All pool.All Pool.Proxy HandlePool.All HandlePool.Proxy
+			ObjectPool.Proxy
+		scope/cache: New NewObjects
+		scope/container: NewList NewDeque NewMap NewStringMap List.All Deque.All Map.All StringMap.All`,
+	{holds, 1}: `
+		scope: Maker.Build Maker.List Maker.Pool Maker.HandlePool Maker.SharedPool ObjectMaker.Pool
+		scope/flow: Host.Load Host.NewRunner`,
+	{same, 0}: `
+		scope: Text.Add Text.AddInt Text.Reset Addr.Get Scratches.Scratch Scratches.Pick
+		scope/container: NewListOn NewDequeOn NewMapOn NewStringMapOn
+		budget: Budget.Scratch Budget.Scratches Lease.Scratch
+		arena: Ptr.Get Slice.Get String.Get Inline.Bytes Inline.String BlockFrom NewString
+			NewLinear NewStack NewRing NewFrame NewHeap NewBuddy NewBlockPool
+			BlockPool.Get BlockPool.GetUnzeroed BlockPool.At
+			Heap.Alloc Heap.Realloc Heap.Shared Buddy.Alloc Buddy.Realloc Buddy.Shared
+			Shared.Alloc Shared.Realloc Linear.Alloc Linear.Far LinearFar.Alloc
+			Stack.Alloc Stack.Far StackFar.Alloc Ring.Alloc Ring.Oldest Ring.Overwrite Frame.Alloc`,
+	{same, 1}: `
+		scope: AddrOf
+		arena: PtrTo SliceOf StringOf HeapMaker.New HeapMaker.Make HeapMaker.Slice HeapMaker.Grow`,
+	{fills, 1}:  "scope: Maker.Make ObjectMaker.Make",
+	{calls, 0}:  "scope: Scope.Do Scratch.Do",
+	{loads, 2}:  "budget: Load",
+	{closes, 0}: "scope: Scope.Close",
+})
 
-func init() {
-	for pkg, names := range map[string]string{
-		"strings": "Trim TrimFunc TrimLeft TrimLeftFunc TrimPrefix TrimRight TrimRightFunc TrimSpace TrimSuffix Cut CutPrefix CutSuffix " +
-			"Fields FieldsFunc Split SplitN SplitAfter SplitAfterN",
-		"bytes": "Trim TrimFunc TrimLeft TrimLeftFunc TrimPrefix TrimRight TrimRightFunc TrimSpace TrimSuffix Cut CutPrefix CutSuffix " +
-			"Fields FieldsFunc Split SplitN SplitAfter SplitAfterN",
-		"slices":  "Clip Grow Delete DeleteFunc Compact CompactFunc Insert Replace",
-		"strconv": "AppendInt AppendUint AppendFloat AppendBool AppendQuote",
-		"fmt":     "Append Appendf Appendln",
-	} {
-		for name := range strings.FieldsSeq(names) {
-			passing[pkg+"."+name] = true
+// passing has the functions of the standard library whose first result may be their first argument,
+// or point into it.
+var passing = effects(map[does]string{{same, 0}: `
+	strings: Trim TrimFunc TrimLeft TrimLeftFunc TrimPrefix TrimRight TrimRightFunc TrimSpace TrimSuffix
+		Cut CutPrefix CutSuffix Fields FieldsFunc Split SplitN SplitAfter SplitAfterN
+	bytes: Trim TrimFunc TrimLeft TrimLeftFunc TrimPrefix TrimRight TrimRightFunc TrimSpace TrimSuffix
+		Cut CutPrefix CutSuffix Fields FieldsFunc Split SplitN SplitAfter SplitAfterN
+	slices: Clip Grow Delete DeleteFunc Compact CompactFunc Insert Replace
+	strconv: AppendInt AppendUint AppendFloat AppendBool AppendQuote
+	fmt: Append Appendf Appendln`,
+})
+
+// effects returns the effects by name. In a text, a package stands before its names.
+func effects(texts map[does]string) map[string]does {
+	m := map[string]does{}
+	for d, text := range texts {
+		for name := range names(text) {
+			m[name] = d
 		}
 	}
+	return m
 }
+
+// names returns the names in a text, as nameOf does.
+func names(text string) map[string]bool {
+	m, pkg := map[string]bool{}, ""
+	for word := range strings.FieldsSeq(text) {
+		if name, ok := strings.CutSuffix(word, ":"); ok {
+			pkg = name
+		} else {
+			m[pkg+"."+word] = true
+		}
+	}
+	return m
+}
+
+// spare has the functions that return a list with spare capacity.
+var spare = names("scope: Maker.SliceCap Maker.Append")
+
+// declaring has the functions that declare a type argument for an arena.
+var declaring = names(`
+	scope: Plain Object Scope.New Scope.Slice Scope.Pool
+	arena: HeapOf NewBlockPool`)
+
+// guarded has the types that detect a closed scope, or belong to no scope. A value of such a type
+// may outlive the scope.
+var guarded = names(`
+	scope: Scope Scratch Scratches Ref Owned Pool HandlePool ObjectPool SharedPool pool
+		Text Builder List Maker ObjectMaker
+	scope/container: List Deque Map StringMap
+	budget: Loaded Lease Region Budget
+	arena: Handle`)
+
+// offsets has the types of plain data that refers to memory.
+var offsets = names(`
+	scope: Addr
+	arena: Ptr Slice String`)
+
+// looksUp has the functions of upfront that look up an address without access to its memory.
+var looksUp = nameSet("Put Index Free SizeOf RefTo AddrOf")
 
 // nameOf returns "scope.Maker.New" for a function of upfront, "strings.Trim" for one of another
 // package: the package's path from the module's root, the receiver, the name.
@@ -234,17 +190,10 @@ func doing(fn *ssa.Function) does {
 	if fn == nil {
 		return does{}
 	}
-	name := nameOf(fn)
-	if d, ok := table[name]; ok && strings.HasPrefix(pathOf(fn), upfront) {
-		return d
+	if strings.HasPrefix(pathOf(fn), upfront) {
+		return table[nameOf(fn)]
 	}
-	if passing[name] {
-		if fn.Signature.Results().Len() > 1 {
-			return does{same, 0, 0}
-		}
-		return does{same, 0, -1}
-	}
-	return does{}
+	return passing[nameOf(fn)]
 }
 
 func pathOf(fn *ssa.Function) string {
@@ -268,19 +217,6 @@ func named(t types.Type) string {
 }
 
 func isScope(t types.Type) bool { return named(t) == "scope.Scope" }
-
-// guarded are the types that detect a closed scope, or belong to no scope. A value of such a type
-// may outlive the scope.
-var guarded = map[string]bool{
-	"scope.Scope": true, "scope.Scratch": true, "scope.Scratches": true, "scope.Ref": true, "scope.Owned": true,
-	"scope.Pool": true, "scope.HandlePool": true, "scope.ObjectPool": true, "scope.SharedPool": true, "scope.pool": true,
-	"scope.Text": true, "scope.Builder": true, "scope.List": true, "scope.Maker": true, "scope.ObjectMaker": true, "arena.Handle": true,
-	"scope/container.List": true, "scope/container.Deque": true, "scope/container.Map": true, "scope/container.StringMap": true,
-	"budget.Loaded": true, "budget.Lease": true, "budget.Region": true, "budget.Budget": true,
-}
-
-// offsets are plain data that refers to memory.
-var offsets = map[string]bool{"scope.Addr": true, "arena.Ptr": true, "arena.Slice": true, "arena.String": true}
 
 var errorType = types.Universe.Lookup("error").Type()
 

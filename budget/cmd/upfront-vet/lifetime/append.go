@@ -7,39 +7,33 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// full has the names of the functions that return a list without spare capacity.
-var full = map[string]bool{
-	"scope.Maker.Slice": true, "scope.Maker.TrySlice": true, "scope.Maker.SliceAligned": true, "scope.Maker.Clone": true,
-	"scope.ObjectMaker.Slice": true, "scope.Scope.Bytes": true, "scope.Scope.BytesUnzeroed": true, "scope.Builder.Done": true,
-	"scope.Scope.Slice": true, "scope.List.Slice": true,
-	"scope.Text.Bytes": true, "scope.ReadFile": true, "scope.ReadAt": true, "scope/container.List.Slice": true,
-}
-
 // appends reports the built-in append where it leaves the budget for the Go heap.
 func (f *flow) appends() {
-	for _, fn := range f.fns {
-		for _, b := range fn.Blocks {
-			for _, i := range b.Instrs {
-				call, ok := i.(*ssa.Call)
-				if !ok {
-					continue
-				}
-				if b, ok := call.Call.Value.(*ssa.Builtin); !ok || b.Name() != "append" {
-					continue
-				}
-				if more, known := lengthOf(call.Call.Args[1]); known && more == 0 {
-					continue
-				}
-				if from := f.fullOf(call.Call.Args[0], map[ssa.Value]bool{}); from != nil {
-					f.p.report("append", call.Pos(), "append goes to the Go heap: the result of %s has no spare capacity; "+
-						"use SliceCap with room for all, or Append of the Maker", f.p.expr(from))
-				} else if from, need, room := f.beyond(call); from != nil {
-					f.p.report("append", call.Pos(), "append goes to the Go heap: %s has room for %d, and this makes %d; "+
-						"give it more, or use Append of the Maker", f.p.expr(from), room, need)
-				}
-			}
+	for i := range f.instructions {
+		call, ok := i.(*ssa.Call)
+		if !ok || !isAppend(call) {
+			continue
+		}
+		if more, known := lengthOf(call.Call.Args[1]); known && more == 0 {
+			continue
+		}
+		if from := f.fullOf(call.Call.Args[0], map[ssa.Value]bool{}); from != nil {
+			f.p.report("append", call.Pos(), "append goes to the Go heap: the result of %s has no spare capacity; "+
+				"use SliceCap with room for all, or Append of the Maker", f.p.expr(from))
+		} else if from, need, room := f.beyond(call); from != nil {
+			f.p.report("append", call.Pos(), "append goes to the Go heap: %s has room for %d, and this makes %d; "+
+				"give it more, or use Append of the Maker", f.p.expr(from), room, need)
 		}
 	}
+}
+
+func isAppend(v ssa.Value) bool {
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return false
+	}
+	b, ok := call.Call.Value.(*ssa.Builtin)
+	return ok && b.Name() == "append"
 }
 
 // fullOf returns the call that made the list v, if v may be a list without spare capacity;
@@ -52,14 +46,12 @@ func (f *flow) fullOf(v ssa.Value, seen map[ssa.Value]bool) *ssa.Call {
 	switch v := v.(type) {
 	case *ssa.Call:
 		callee := v.Call.StaticCallee()
-		if callee == nil || doing(callee).what == nothing {
+		if doing(callee).what != gives {
 			return nil
 		}
-		name := nameOf(callee)
-		if full[name] {
+		if name := nameOf(callee); !spare[name] && returnsSlice(callee) {
 			return v
-		}
-		if name == "scope.Maker.SliceCap" {
+		} else if name == "scope.Maker.SliceCap" {
 			a, b := v.Call.Args[2], v.Call.Args[3]
 			n, known := constOf(a)
 			capacity, all := constOf(b)
@@ -89,17 +81,17 @@ func (f *flow) fullOf(v ssa.Value, seen map[ssa.Value]bool) *ssa.Call {
 				from = call
 				return true
 			}
-			call, ok := x.(*ssa.Call)
-			b, isBuiltin := (*ssa.Builtin)(nil), false
-			if ok {
-				b, isBuiltin = call.Call.Value.(*ssa.Builtin)
-			}
-			return isBuiltin && b.Name() == "append"
+			return isAppend(x)
 		}) {
 			return from
 		}
 	}
 	return nil
+}
+
+func returnsSlice(fn *ssa.Function) bool {
+	_, ok := fn.Signature.Results().At(0).Type().Underlying().(*types.Slice)
+	return ok
 }
 
 // beyond returns the SliceCap whose list an append exceeds, and the elements needed and available.
@@ -115,7 +107,7 @@ func (f *flow) beyond(call *ssa.Call) (from *ssa.Call, need, room int64) {
 		if !ok {
 			return nil, 0, 0
 		}
-		if b, ok := made.Call.Value.(*ssa.Builtin); ok && b.Name() == "append" {
+		if isAppend(made) {
 			more, known := lengthOf(made.Call.Args[1])
 			if !known {
 				return nil, 0, 0

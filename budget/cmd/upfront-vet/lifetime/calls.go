@@ -7,98 +7,93 @@ import (
 )
 
 // call adds the result of a call, and the arguments of the literals that it runs.
-func (f *flow) call(fn *ssa.Function, i ssa.CallInstruction) {
+func (f *flow) call(i ssa.CallInstruction) {
 	c := i.Common()
-	result := func(at string, p places) {
-		if v := i.Value(); v != nil {
-			f.put(v, at, p)
-		}
-	}
+	callee := c.StaticCallee()
 	if b, ok := c.Value.(*ssa.Builtin); ok {
 		f.builtin(i, b.Name(), c.Args)
-		return
-	}
-	callee := c.StaticCallee()
-	if callee == nil {
-		if !c.IsInvoke() {
-			f.iterate(i)
-			for _, literal := range f.literals(c.Value) {
-				f.bind(i, literal, result)
-			}
-		}
-		return
-	}
-	if callee.Parent() != nil {
-		f.bind(i, callee, result)
-		return
-	}
-	d := doing(callee)
-	at := ""
-	if d.result >= 0 {
-		at = field(d.result)
-	}
-	switch d.what {
-	case opens, lends:
-		o := f.open(fn, i, d.what)
-		o.in = f.scopes(f.of(c.Args[d.arg]), c.Args[d.arg].Type())
-		result(at, places{"": {elem{kind: keeper, from: o}: true}})
-	case gives:
-		result(at, f.memoryOf(i, c.Args[d.arg]))
-	case fills:
-		m := f.memoryOf(i, c.Args[d.arg])
-		result(at, m)
-		f.feed(c.Args[len(c.Args)-1], m)
-	case holds:
-		for _, o := range f.scopes(f.of(c.Args[d.arg]), c.Args[d.arg].Type()) {
-			result(at, places{"": {elem{kind: keeper, from: o}: true}})
-		}
-	case same:
-		result(at, f.of(c.Args[d.arg]))
-	case calls, loads:
-		for _, literal := range f.literals(c.Args[len(c.Args)-1]) {
-			o := f.called[literal]
-			if o == nil {
-				o = &origin{kind: ofDo, at: i, fn: literal}
-				if d.what == loads {
-					o.kind = ofLoad
-				}
-				f.called[literal] = o
-			}
-			o.in = nil
-			if d.what == calls && isScope(c.Args[d.arg].Type()) {
-				o.in = f.scopes(f.of(c.Args[d.arg]), c.Args[d.arg].Type())
-			}
-			if len(literal.Params) > 0 && isScope(literal.Params[0].Type()) {
-				f.bound[literal] = true
-				f.add(literal.Params[0], "", elem{kind: keeper, from: o})
-			}
-		}
-	case nothing:
+	} else if callee != nil && callee.Parent() == nil {
 		f.apply(i, callee)
-	}
-}
-
-func (f *flow) open(fn *ssa.Function, i ssa.CallInstruction, what verb) *origin {
-	o := f.opened[i]
-	if o == nil {
-		o = &origin{kind: opened, at: i, fn: fn}
-		if what == lends {
-			o.kind = temporary
+	} else if !c.IsInvoke() {
+		f.iterate(i)
+		for _, literal := range f.literals(c.Value) {
+			f.bind(i, literal)
 		}
-		f.opened[i] = o
 	}
-	return o
 }
 
-func (f *flow) memoryOf(i ssa.CallInstruction, arg ssa.Value) places {
-	p := places{}
-	if f.late[i] {
-		return p
+func (f *flow) result(i ssa.CallInstruction, at string, p places) {
+	if v := i.Value(); v != nil {
+		f.put(v, at, p)
 	}
-	for _, o := range f.scopes(f.of(arg), arg.Type()) {
-		p.add("", elem{kind: memory, from: o, made: i})
+}
+
+// argumentsOf returns the arguments of a call, with the receiver of a method value.
+func argumentsOf(c *ssa.CallCommon) []ssa.Value {
+	if m, ok := c.Value.(*ssa.MakeClosure); ok && m.Fn.(*ssa.Function).Parent() == nil {
+		return slices.Concat(m.Bindings, c.Args)
 	}
-	return p
+	return c.Args
+}
+
+// apply handles a call of a function with an effect or a summary.
+func (f *flow) apply(i ssa.CallInstruction, callee *ssa.Function) {
+	args, d := argumentsOf(i.Common()), doing(callee)
+	switch d.what {
+	case calls, loads:
+		for _, literal := range f.literals(args[len(args)-1]) {
+			if len(literal.Params) > 0 && isScope(literal.Params[0].Type()) {
+				f.lend(i, args[d.arg], literal, d.what == loads)
+			}
+		}
+	case fills:
+		f.feed(args[len(args)-1], f.follow(i, args[d.arg], allocated))
+	}
+	s := f.p.summary(callee)
+	if s == nil {
+		return
+	}
+	for _, k := range s.Keeps {
+		if k.To >= 0 && k.To < len(args) && k.From.Param < len(args) {
+			f.store(inside(f.of(args[k.To]), k.At), f.follow(i, args[k.From.Param], k.From.Path))
+		}
+	}
+	for _, g := range s.Gives {
+		if g.From.Param < len(args) {
+			f.result(i, g.Result, f.follow(i, args[g.From.Param], g.From.Path))
+		}
+	}
+}
+
+// lend adds the scope with which Do or Load calls a literal.
+func (f *flow) lend(i ssa.CallInstruction, in ssa.Value, literal *ssa.Function, load bool) {
+	p := literal.Params[0]
+	o := f.begin(p, opened, i, literal)
+	o.load = load
+	if !load && isScope(in.Type()) {
+		o.in = f.scopes(f.of(in), in.Type())
+	}
+	f.bound[literal] = true
+	f.put(p, "", only(o.scope))
+}
+
+// open returns the scope that a call opens.
+func (f *flow) open(i ssa.CallInstruction, step string, in set) places {
+	v := i.Value()
+	if v == nil {
+		return nil
+	}
+	o := f.begin(v, step, i, i.Parent())
+	o.in = in
+	return only(o.scope)
+}
+
+// begin returns the origin of the scope that v is.
+func (f *flow) begin(v ssa.Value, step string, at ssa.CallInstruction, fn *ssa.Function) *origin {
+	if f.origins[v] == nil {
+		f.origins[v] = &origin{scope: elem{root: v, path: step}, at: at, fn: fn}
+	}
+	return f.origins[v]
 }
 
 // feed adds the arguments of a literal.
@@ -120,13 +115,12 @@ func (f *flow) iterate(i ssa.CallInstruction) {
 		return
 	}
 	p := places{}
-	var made ssa.Instruction = i
-	if all, ok := c.Value.(*ssa.Call); ok {
-		made = all
-	}
-	for e := range f.of(c.Value)[""] {
-		if e.kind == keeper {
-			p.add("", elem{kind: memory, from: e.from, made: made})
+	all, _ := c.Value.(*ssa.Call)
+	for e := range f.scopes(f.of(c.Value), c.Value.Type()) {
+		if all != nil {
+			p.add("", elem{e.root, e.path + allocated, all})
+		} else if e.kind() == keeper {
+			p.add("", elem{e.root, e.path + allocated, i})
 		}
 	}
 	if len(p) > 0 {
@@ -135,13 +129,10 @@ func (f *flow) iterate(i ssa.CallInstruction) {
 }
 
 // bind handles a call of a literal of this flow.
-func (f *flow) bind(i ssa.CallInstruction, literal *ssa.Function, result func(string, places)) {
-	if !slices.Contains(f.fns, literal) {
-		return
-	}
+func (f *flow) bind(i ssa.CallInstruction, literal *ssa.Function) {
 	f.bound[literal] = true
 	for k, arg := range i.Common().Args {
-		if k < len(literal.Params) && carries(arg.Type()) {
+		if k < len(literal.Params) {
 			f.put(literal.Params[k], "", f.of(arg))
 		}
 	}
@@ -149,7 +140,7 @@ func (f *flow) bind(i ssa.CallInstruction, literal *ssa.Function, result func(st
 	if literal.Signature.Results().Len() == 1 {
 		r = r.part(field(0))
 	}
-	result("", r)
+	f.result(i, "", r)
 }
 
 func (f *flow) builtin(i ssa.CallInstruction, name string, args []ssa.Value) {
@@ -159,9 +150,9 @@ func (f *flow) builtin(i ssa.CallInstruction, name string, args []ssa.Value) {
 	}
 	switch name {
 	case "append":
+		fresh := only(elem{root: v, path: address})
 		f.put(v, "", f.of(args[0]))
-		f.add(v, "", elem{kind: cell, base: v})
-		fresh := places{"": {elem{kind: cell, base: v}: true}}
+		f.put(v, "", fresh)
 		for _, list := range args {
 			f.store(inside(fresh, content), f.contents(list))
 		}
@@ -175,56 +166,9 @@ func (f *flow) builtin(i ssa.CallInstruction, name string, args []ssa.Value) {
 func (f *flow) contents(list ssa.Value) places {
 	p := places{}
 	for e := range f.of(list)[""] {
-		if e.kind == cell {
-			p.put("", f.cell(e.base).part(e.off+content))
+		if e.kind() == cell {
+			p.put("", f.cell(e.root).part(e.target()+content))
 		}
 	}
 	return p
-}
-
-// apply handles a call of a function that isn't in the tables, by its summary.
-func (f *flow) apply(i ssa.CallInstruction, callee *ssa.Function) {
-	s := f.p.summary(callee)
-	args := i.Common().Args
-	if s == nil {
-		return
-	}
-	for _, k := range s.Keeps {
-		if k.To >= 0 && k.To < len(args) && k.Param < len(args) {
-			f.store(inside(f.of(args[k.To]), k.At), f.keptBy(i, k))
-		}
-	}
-	v := i.Value()
-	if v == nil {
-		return
-	}
-	for _, fact := range s.Gives {
-		if fact.Param >= len(args) {
-			continue
-		}
-		p, t := f.follow(args[fact.Param], fact.Path)
-		at := fact.Result
-		switch fact.What {
-		case itself:
-			f.put(v, at, p)
-		case itsOpened:
-			o := f.open(i.Parent(), i, opens)
-			o.in = f.scopes(p, t)
-			f.add(v, at, elem{kind: keeper, from: o})
-		case itsMemory, itsTemp, itsKeeper:
-			scopes := f.scopes(p, t)
-			if fact.What == itsTemp {
-				o := f.open(i.Parent(), i, lends)
-				o.in = scopes
-				scopes = []*origin{o}
-			}
-			for _, o := range scopes {
-				if fact.What == itsKeeper {
-					f.add(v, at, elem{kind: keeper, from: o})
-				} else if !f.late[i] {
-					f.add(v, at, elem{kind: memory, from: o, made: i})
-				}
-			}
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package lifetime
 
 import (
-	"go/ast"
 	"go/types"
 
 	"golang.org/x/tools/go/ssa"
@@ -11,10 +10,9 @@ import (
 // scope ends when they return.
 func (p *pkg) findDone(named []*ssa.Function) {
 	given := map[types.Object]ssa.CallInstruction{}
-	var visit func(fn *ssa.Function)
-	visit = func(fn *ssa.Function) {
-		for _, b := range fn.Blocks {
-			for _, i := range b.Instrs {
+	for _, root := range named {
+		for _, fn := range appendAll(nil, root) {
+			for i := range instructions(fn) {
 				call, ok := i.(ssa.CallInstruction)
 				if !ok || doing(call.Common().StaticCallee()).what != calls {
 					continue
@@ -29,29 +27,15 @@ func (p *pkg) findDone(named []*ssa.Function) {
 				}
 			}
 		}
-		for _, literal := range fn.AnonFuncs {
-			visit(literal)
-		}
-	}
-	for _, fn := range named {
-		visit(fn)
-	}
-	p.done = map[*ssa.Function]*origin{}
-	if len(given) == 0 {
-		return
 	}
 	uses := map[types.Object]int{}
-	for _, file := range p.pass.Files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				uses[p.pass.TypesInfo.Uses[id]]++
-			}
-			return true
-		})
+	for _, object := range p.pass.TypesInfo.Uses {
+		uses[object]++
 	}
+	p.done = map[*ssa.Function]ssa.CallInstruction{}
 	for _, fn := range named {
 		if call := given[fn.Object()]; call != nil && uses[fn.Object()] == 1 {
-			p.done[fn] = &origin{kind: ofDo, at: call, fn: fn}
+			p.done[fn] = call
 		}
 	}
 }

@@ -21,18 +21,8 @@ const (
 // closing is a scope that a call closes: its possible origins, and whether the call surely closes
 // it.
 type closing struct {
-	of   []*origin
+	of   set
 	sure bool
-}
-
-func (c closing) closes(o *origin) (status, bool) {
-	if !slices.Contains(c.of, o) {
-		return 0, false
-	}
-	if c.sure && len(c.of) == 1 {
-		return closed, true
-	}
-	return unsure, true
 }
 
 // closings returns the scopes that a call closes, also through functions that it calls.
@@ -49,45 +39,34 @@ func (f *flow) closings(i ssa.CallInstruction) []closing {
 
 func (f *flow) closingsOf(i ssa.CallInstruction) (list []closing) {
 	c := i.Common()
+	if c.IsInvoke() {
+		return nil
+	}
 	if callee := c.StaticCallee(); callee != nil && callee.Parent() == nil {
-		if callee.Synthetic != "" && len(c.Args) == 0 {
-			return f.boundClose(c.Value, list)
-		}
-		if doing(callee).what == closes {
-			return append(list, closing{f.scopes(f.of(c.Args[0]), c.Args[0].Type()), true})
-		}
-		if s := f.p.summary(callee); s != nil && doing(callee).what == nothing {
+		if s, args := f.p.summary(callee), argumentsOf(c); s != nil {
 			for _, at := range s.Closes {
-				if at.Param < len(c.Args) {
-					p, t := f.follow(c.Args[at.Param], at.Path)
-					list = append(list, closing{f.scopes(p, t), true})
+				if at.Param < len(args) {
+					list = append(list, closing{f.follow(i, args[at.Param], at.Path+held)[""], true})
 				}
 			}
 		}
 		return list
 	}
-	if c.IsInvoke() {
-		return nil
-	}
 	for _, literal := range f.literals(c.Value) {
 		list = append(list, f.closedBy(literal)...)
 	}
-	return f.boundClose(c.Value, list)
-}
-
-// boundClose adds the scope of a method value s.Close that is called.
-func (f *flow) boundClose(v ssa.Value, list []closing) []closing {
-	for e := range f.of(v)[""] {
-		if m, ok := e.base.(*ssa.MakeClosure); ok && isBoundClose(m) {
+	for e := range f.of(c.Value)[""] {
+		if m, ok := e.root.(*ssa.MakeClosure); ok && isBoundClose(m) {
 			list = append(list, closing{f.scopes(f.of(m.Bindings[0]), m.Bindings[0].Type()), true})
 		}
 	}
 	return list
 }
 
+// isBoundClose reports whether m is a method value s.Close.
 func isBoundClose(m *ssa.MakeClosure) bool {
 	fn := m.Fn.(*ssa.Function)
-	return fn.Parent() == nil && len(m.Bindings) == 1 && isScope(m.Bindings[0].Type()) && fn.Name() == "Close$bound"
+	return fn.Parent() == nil && doing(fn).what == closes
 }
 
 // closedBy returns the scopes that a call of a literal closes.
@@ -97,14 +76,11 @@ func (f *flow) closedBy(literal *ssa.Function) (list []closing) {
 	}
 	f.visiting[literal] = true
 	defer delete(f.visiting, literal)
-	for _, b := range literal.Blocks {
-		for _, i := range b.Instrs {
-			if call, ok := i.(ssa.CallInstruction); ok {
-				for _, c := range f.closings(call) {
-					for _, o := range c.of {
-						sure := c.sure && len(c.of) == 1 && f.always(o, literal)
-						list = append(list, closing{[]*origin{o}, sure})
-					}
+	for i := range instructions(literal) {
+		if call, ok := i.(ssa.CallInstruction); ok {
+			for _, c := range f.closings(call) {
+				for scope := range c.of {
+					list = append(list, closing{set{scope: true}, c.sure && len(c.of) == 1 && f.always(scope, literal)})
 				}
 			}
 		}
@@ -114,163 +90,159 @@ func (f *flow) closedBy(literal *ssa.Function) (list []closing) {
 
 // statuses returns the possible states of a scope before each instruction of a function, starting
 // with first.
-func (f *flow) statuses(o *origin, fn *ssa.Function, first status) map[ssa.Instruction]status {
-	before := map[ssa.Instruction]status{}
-	entry := map[*ssa.BasicBlock]status{}
-	if len(fn.Blocks) == 0 {
-		return before
+func (f *flow) statuses(scope elem, fn *ssa.Function, first status) map[ssa.Instruction]status {
+	before, entry := map[ssa.Instruction]status{}, map[*ssa.BasicBlock]status{}
+	var work []*ssa.BasicBlock
+	enter := func(b *ssa.BasicBlock, s status) {
+		if was := entry[b]; was|s != was {
+			entry[b] = was | s
+			work = append(work, b)
+		}
 	}
-	entry[fn.Blocks[0]] = first
-	work := []*ssa.BasicBlock{fn.Blocks[0]}
+	if len(fn.Blocks) > 0 {
+		enter(fn.Blocks[0], first)
+	}
 	for len(work) > 0 {
 		b := work[0]
 		work = work[1:]
 		now := entry[b]
 		for _, i := range b.Instrs {
 			before[i] = now
-			call, ok := i.(ssa.CallInstruction)
-			if !ok {
-				continue
-			}
-			if call == o.at && o.fn == fn {
-				now = open
-				continue
-			}
-			if _, ok := i.(*ssa.Go); ok {
-				continue
-			}
-			for _, c := range f.closings(call) {
-				s, ok := c.closes(o)
-				if !ok {
-					continue
-				}
-				if _, ok := i.(*ssa.Defer); ok && s == closed {
-					s = deferred
-				}
-				now = now&(unopened|closed) | s
-			}
+			now = f.after(i, scope, now)
 		}
 		for _, next := range b.Succs {
-			if was, seen := entry[next]; !seen || was|now != was {
-				entry[next] = was | now
-				work = append(work, next)
-			}
+			enter(next, now)
 		}
 	}
 	return before
 }
 
-// always reports whether an open scope is closed at each return of a function.
-func (f *flow) always(o *origin, fn *ssa.Function) bool {
-	if len(f.opening(fn)) == 0 {
-		return false
+// after returns the status of a scope after an instruction.
+func (f *flow) after(i ssa.Instruction, scope elem, now status) status {
+	call, ok := i.(ssa.CallInstruction)
+	if !ok {
+		return now
 	}
-	before := f.statuses(o, fn, open)
-	returns := 0
-	for _, b := range fn.Blocks {
-		if r, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok && b != fn.Recover {
-			s, reached := before[r]
-			if reached && s&^(closed|deferred) != 0 {
-				return false
-			}
-			returns++
+	if call.Value() != nil && call.Value() == scope.root {
+		return open
+	}
+	_, goes := i.(*ssa.Go)
+	_, defers := i.(*ssa.Defer)
+	for _, c := range f.closings(call) {
+		if goes || !c.of[scope] {
+			continue
+		}
+		now &= unopened | closed
+		switch {
+		case !c.sure || len(c.of) > 1:
+			now |= unsure
+		case defers:
+			now |= deferred
+		default:
+			now |= closed
 		}
 	}
-	return returns > 0
+	return now
 }
 
-func (f *flow) opening(fn *ssa.Function) (list []ssa.CallInstruction) {
-	for _, b := range fn.Blocks {
-		for _, i := range b.Instrs {
-			if call, ok := i.(ssa.CallInstruction); ok {
-				list = append(list, call)
+// atReturns returns the possible states of a scope at the returns of a function, starting with
+// first.
+func (f *flow) atReturns(scope elem, fn *ssa.Function, first status) (all status) {
+	before := f.statuses(scope, fn, first)
+	for r := range exits(fn) {
+		all |= before[r]
+	}
+	return all
+}
+
+// exits are the returns of a function, without the one after a recovered panic.
+func exits(fn *ssa.Function) func(yield func(*ssa.Return) bool) {
+	return func(yield func(*ssa.Return) bool) {
+		for i := range instructions(fn) {
+			if r, ok := i.(*ssa.Return); ok && r.Block() != fn.Recover && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// always reports whether an open scope is closed at each return of a function.
+func (f *flow) always(scope elem, fn *ssa.Function) bool {
+	all := f.atReturns(scope, fn, open)
+	return all != 0 && all&^(closed|deferred) == 0
+}
+
+// closesAlways returns the scopes of callers that the flow's function closes.
+func (f *flow) closesAlways() (list []place) {
+	for i := range instructions(f.root) {
+		call, ok := i.(ssa.CallInstruction)
+		if !ok {
+			continue
+		}
+		for _, c := range f.closings(call) {
+			for scope := range c.of {
+				if at := f.place(scope); at.Param >= 0 && !slices.Contains(list, at) && f.always(scope, f.root) {
+					list = append(list, at)
+				}
 			}
 		}
 	}
 	return list
 }
 
-func (f *flow) closesAlways(o *origin) bool { return f.closesAny(o) && f.always(o, f.root) }
-
-// closesAny reports whether a call in the flow's function may close o. It is quick, and mostly
-// false.
-func (f *flow) closesAny(o *origin) bool {
-	for _, call := range f.opening(f.root) {
-		for _, c := range f.closings(call) {
-			if slices.Contains(c.of, o) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
+// settle completes the origins: which calls close the scopes, and whether they are surely closed.
 func (f *flow) settle() {
-	for _, fn := range f.fns {
-		for _, b := range fn.Blocks {
-			for _, i := range b.Instrs {
-				f.settleBy(fn, i)
+	for i := range f.instructions {
+		switch i := i.(type) {
+		case *ssa.MakeInterface:
+			// Any function with it as an io.Closer may close it.
+			if t, ok := i.Type().Underlying().(*types.Interface); ok && t.NumMethods() > 0 && isScope(i.X.Type()) {
+				f.lose(f.carried(f.of(i.X)), nil)
+			}
+		case *ssa.MakeClosure: // a later call of the literal closes these
+			if literal := i.Fn.(*ssa.Function); isBoundClose(i) && !isDirect(i) {
+				f.lose(f.carried(f.of(i.Bindings[0])), nil)
+			} else if !isDirect(i) {
+				for _, c := range f.closedBy(literal) {
+					f.lose(c.of, literal)
+				}
+			}
+		case ssa.CallInstruction:
+			for _, c := range f.closings(i) {
+				if _, goes := i.(*ssa.Go); goes {
+					f.lose(c.of, nil)
+					continue
+				}
+				for scope := range c.of {
+					if o := f.origin(scope); o != nil && o.fn == i.Parent() {
+						o.closes = append(o.closes, i)
+					}
+				}
 			}
 		}
 	}
-	for _, o := range f.opened {
+	for o := range f.opened {
 		if len(o.closes) > 0 && !o.lost {
 			slices.SortFunc(o.closes, func(a, b ssa.Instruction) int { return int(a.Pos() - b.Pos()) })
-			o.ends = f.allClosed(o)
+			o.ends = f.atReturns(o.scope, o.fn, unopened)&(open|unsure) == 0
 		}
 	}
 }
 
-// allClosed reports whether a scope is closed at each return of the function that opens it.
-func (f *flow) allClosed(o *origin) bool {
-	before := f.statuses(o, o.fn, unopened)
-	for _, b := range o.fn.Blocks {
-		if r, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok && b != o.fn.Recover && before[r]&(open|unsure) != 0 {
-			return false
+// lose marks scopes that code that can't be seen may close, except those that a literal opens.
+func (f *flow) lose(scopes set, literal *ssa.Function) {
+	for scope := range scopes {
+		if o := f.origin(scope); o != nil && (literal == nil || !isIn(o.fn, literal)) {
+			o.lost = true
 		}
 	}
-	return true
 }
 
-func (f *flow) settleBy(fn *ssa.Function, i ssa.Instruction) {
-	lose := func(p places) {
-		for e := range f.carried(p) {
-			if e.kind == keeper {
-				e.from.lost = true
-			}
-		}
-	}
-	switch i := i.(type) {
-	case *ssa.MakeInterface:
-		// Any function with it as an io.Closer may close it.
-		if t, ok := i.Type().Underlying().(*types.Interface); ok && t.NumMethods() > 0 && isScope(i.X.Type()) {
-			lose(f.of(i.X))
-		}
-	case *ssa.MakeClosure:
-		literal := i.Fn.(*ssa.Function)
-		if f.isDirect(i) {
+// opened are the scopes that the functions of the flow open.
+func (f *flow) opened(yield func(*origin) bool) {
+	for root, o := range f.origins {
+		if _, ok := root.(*ssa.Call); ok && !yield(o) {
 			return
-		}
-		if isBoundClose(i) {
-			lose(f.of(i.Bindings[0]))
-			return
-		}
-		for _, c := range f.closedBy(literal) { // a later call of the literal closes these
-			for _, o := range c.of {
-				if o.fn != literal && (o.fn == nil || !isIn(o.fn, literal)) {
-					o.lost = true
-				}
-			}
-		}
-	case ssa.CallInstruction:
-		for _, c := range f.closings(i) {
-			for _, o := range c.of {
-				if _, goes := i.(*ssa.Go); goes {
-					o.lost = true
-				} else if o.fn == fn {
-					o.closes = append(o.closes, i)
-				}
-			}
 		}
 	}
 }
@@ -285,19 +257,10 @@ func isIn(fn, outer *ssa.Function) bool {
 }
 
 // isDirect reports whether a literal is only called, or deferred, where it is made.
-func (f *flow) isDirect(m *ssa.MakeClosure) bool {
+func isDirect(m *ssa.MakeClosure) bool {
 	for _, r := range *m.Referrers() {
-		switch r := r.(type) {
-		case *ssa.Call:
-			if r.Call.Value != m {
-				return false
-			}
-		case *ssa.Defer:
-			if r.Call.Value != m {
-				return false
-			}
-		case *ssa.DebugRef:
-		default:
+		call, ok := r.(ssa.CallInstruction)
+		if _, goes := r.(*ssa.Go); !ok || goes || call.Common().Value != m {
 			return false
 		}
 	}

@@ -3,7 +3,6 @@ package lifetime
 import (
 	"fmt"
 	"go/token"
-	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -15,7 +14,7 @@ func (f *flow) escapes() {
 			return
 		}
 		for e := range f.carried(s.what) {
-			if e.kind != memory {
+			if !e.is(allocated) {
 				continue
 			}
 			if how := f.escape(s, e); how != "" {
@@ -28,25 +27,25 @@ func (f *flow) escapes() {
 // escape names the place in which the memory e outlives its scope, and the remedy. It returns "" if
 // the memory doesn't.
 func (f *flow) escape(s sink, e elem) string {
-	fn := f.end(e.from)
+	fn := f.end(e.scope())
 	if fn == nil || !isIn(s.fn, fn) {
 		return ""
 	}
 	const longer = "make it in a scope that lives as long, or keep a copy"
 	switch s.how {
 	case returned:
-		if s.fn == fn && f.gone(e.from, s.at) {
+		if s.fn == fn && f.gone(f.origin(e.scope()), s.at) {
 			return "it is returned; use the caller's scope, or return a copy"
 		}
 	case stored, put, handed:
 		for to := range s.where[""] {
-			if to.kind == memory && to.from.within(e.from) {
+			if to.is(allocated) && f.within(to.scope(), e.scope()) {
 				return "" // it may be the same scope
 			}
 		}
 		first := ""
 		for to := range s.where[""] {
-			where := f.outside(to, e.from, fn)
+			where := f.outside(to, e.scope(), fn)
 			if where == "" || first != "" && first < where || s.how == stored && f.overwritten(s, to) {
 				continue
 			}
@@ -73,23 +72,23 @@ func (f *flow) escape(s sink, e elem) string {
 
 // gone reports whether a scope is closed once the function has returned.
 func (f *flow) gone(o *origin, at ssa.Instruction) bool {
-	if o.kind == ofDo || o.kind == temporary && !(o.ends && !o.lost) {
+	if o.lent() || o.scope.path == temporary && !(o.ends && !o.lost) {
 		return true
 	}
-	s := f.statuses(o, o.fn, unopened)[at]
+	s := f.statuses(o.scope, o.fn, unopened)[at]
 	return s&(open|unsure) == 0 && s&(closed|deferred) != 0
 }
 
 // outside names the place that a value is stored in, if the place outlives the function; else it
 // returns "".
-func (f *flow) outside(to elem, o *origin, fn *ssa.Function) string {
-	switch to.kind {
+func (f *flow) outside(to, scope elem, fn *ssa.Function) string {
+	switch to.kind() {
 	case given:
-		switch base := to.base.(type) {
+		switch base := to.root.(type) {
 		case nil:
 			return "a global"
 		case *ssa.Global:
-			if to.path == "" && to.off == "" {
+			if to.path == "" {
 				return "the global " + base.Name()
 			}
 			return "the global " + base.Name() + ", or a value reached through it"
@@ -99,71 +98,52 @@ func (f *flow) outside(to elem, o *origin, fn *ssa.Function) string {
 			}
 		}
 	case cell:
-		owner := to.base.Parent()
-		if owner == nil || owner == fn || !isIn(fn, owner) || !f.usedOutside(to.base, fn) {
+		owner := to.root.Parent()
+		if owner == nil || owner == fn || !isIn(fn, owner) || !f.usedOutside(to.root, fn) {
 			return ""
 		}
-		if a, ok := to.base.(*ssa.Alloc); ok && a.Comment != "" && a.Comment != "complit" && a.Comment != "new" {
+		if a, ok := to.root.(*ssa.Alloc); ok && a.Comment != "" && a.Comment != "complit" && a.Comment != "new" {
 			return "the captured variable " + a.Comment
 		}
 		return "values reached through a captured variable"
 	case memory:
-		in := to.from
+		in := to.scope()
+		var owner *ssa.Function
+		if p, ok := in.root.(*ssa.Parameter); ok {
+			owner = p.Parent()
+		}
 		switch {
-		case in == o || in.within(o):
-		case o.within(in), in.kind == foreign && isParamOf(in.base, fn),
-			(in.kind == ofDo || in.kind == ofLoad) && in.fn != fn && isIn(fn, in.fn):
+		case f.within(in, scope):
+		case f.within(scope, in), owner != nil && isIn(fn, owner) && (owner != fn || f.origin(in) == nil):
 			return "memory of a scope that lives longer"
 		}
 	}
 	return ""
 }
 
-func isParamOf(v ssa.Value, fn *ssa.Function) bool {
-	p, ok := v.(*ssa.Parameter)
-	return ok && isIn(fn, p.Parent())
-}
-
 // usedOutside reports whether a variable is read outside a function and its literals.
 func (f *flow) usedOutside(v ssa.Value, fn *ssa.Function) bool {
-	for _, other := range f.fns {
-		if isIn(other, fn) {
+	for i := range f.instructions {
+		if isIn(i.Parent(), fn) {
 			continue
 		}
-		for _, b := range other.Blocks {
-			for _, i := range b.Instrs {
-				var x ssa.Value
-				switch i := i.(type) {
-				case *ssa.UnOp:
-					x = i.X
-				case *ssa.Lookup:
-					x = i.X
-				case *ssa.Range:
-					x = i.X
-				case *ssa.Return:
-					for _, r := range i.Results {
-						for e := range f.of(r)[""] {
-							if e.kind == cell && e.base == v {
-								return true
-							}
-						}
-					}
-				case ssa.CallInstruction:
-					for _, arg := range i.Common().Args {
-						for e := range f.of(arg)[""] {
-							if e.kind == cell && e.base == v {
-								return true
-							}
-						}
-					}
-				}
-				if x == nil {
-					continue
-				}
-				for e := range f.of(x)[""] {
-					if e.kind == cell && e.base == v {
-						return true
-					}
+		var read []ssa.Value
+		switch i := i.(type) {
+		case *ssa.UnOp:
+			read = append(read, i.X)
+		case *ssa.Lookup:
+			read = append(read, i.X)
+		case *ssa.Range:
+			read = append(read, i.X)
+		case *ssa.Return:
+			read = i.Results
+		case ssa.CallInstruction:
+			read = i.Common().Args
+		}
+		for _, x := range read {
+			for e := range f.of(x)[""] {
+				if e.kind() == cell && e.root == v {
+					return true
 				}
 			}
 		}
@@ -174,43 +154,29 @@ func (f *flow) usedOutside(v ssa.Value, fn *ssa.Function) bool {
 // overwritten reports whether a later store replaces the value with one that may stay: then the
 // code replaces it on purpose.
 func (f *flow) overwritten(s sink, to elem) bool {
-	for _, fn := range f.fns {
-		for _, b := range fn.Blocks {
-			for _, i := range b.Instrs {
-				other, ok := i.(*ssa.Store)
-				if !ok || i == s.at || i.Pos() < s.at.Pos() || !f.of(other.Addr)[""][to] {
-					continue
-				}
-				if !slices.ContainsFunc(f.memories(other.Val), func(e elem) bool { return f.end(e.from) != nil }) {
-					return true
-				}
-			}
+	for i := range f.instructions {
+		other, ok := i.(*ssa.Store)
+		if !ok || i == s.at || i.Pos() < s.at.Pos() || !f.of(other.Addr)[""][to] {
+			continue
+		}
+		ends := false
+		for e := range f.carried(f.of(other.Val)) {
+			ends = ends || e.is(allocated) && f.end(e.scope()) != nil
+		}
+		if !ends {
+			return true
 		}
 	}
 	return false
 }
 
-func (f *flow) memories(v ssa.Value) (list []elem) {
-	for e := range f.carried(f.of(v)) {
-		if e.kind == memory {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
 // receives reports whether a function of the flow makes the channel and one reads it.
 func (f *flow) receives(channel places) bool {
-	for e := range channel[""] {
-		if e.kind != cell {
-			continue
-		}
-		for _, fn := range f.fns {
-			for _, b := range fn.Blocks {
-				for _, i := range b.Instrs {
-					if u, ok := i.(*ssa.UnOp); ok && u.Op == token.ARROW && f.of(u.X)[""][e] {
-						return true
-					}
+	for i := range f.instructions {
+		if u, ok := i.(*ssa.UnOp); ok && u.Op == token.ARROW {
+			for e := range f.of(u.X)[""] {
+				if e.kind() == cell && channel[""][e] {
+					return true
 				}
 			}
 		}
@@ -220,21 +186,18 @@ func (f *flow) receives(channel places) bool {
 
 // waits reports whether the function that starts a goroutine waits for anything, before or after.
 func (f *flow) waits(at ssa.Instruction) bool {
-	for _, b := range at.Parent().Blocks {
-		for _, i := range b.Instrs {
-			switch i := i.(type) {
-			case *ssa.UnOp:
-				if i.Op == token.ARROW {
-					return true
-				}
-			case *ssa.Select:
+	for i := range instructions(at.Parent()) {
+		switch i := i.(type) {
+		case *ssa.UnOp:
+			if i.Op == token.ARROW {
 				return true
-			case ssa.CallInstruction:
-				if c := i.Common(); c.IsInvoke() && c.Method.Name() == "Wait" {
-					return true
-				} else if callee := c.StaticCallee(); callee != nil && callee.Name() == "Wait" {
-					return true
-				}
+			}
+		case *ssa.Select:
+			return true
+		case ssa.CallInstruction:
+			c := i.Common()
+			if callee := c.StaticCallee(); c.IsInvoke() && c.Method.Name() == "Wait" || callee != nil && callee.Name() == "Wait" {
+				return true
 			}
 		}
 	}

@@ -18,9 +18,7 @@ type flow struct {
 	cells   map[ssa.Value]places // the contents of variables
 	returns map[*ssa.Function]places
 	bound   map[*ssa.Function]bool // literals whose callers are known
-	opened  map[ssa.Instruction]*origin
-	called  map[*ssa.Function]*origin
-	foreign map[elem]*origin
+	origins map[ssa.Value]*origin
 	late    map[ssa.Instruction]bool // calls on a closed scope, which return no memory
 	again   bool
 
@@ -29,29 +27,29 @@ type flow struct {
 }
 
 func newFlow(p *pkg, root *ssa.Function) *flow {
-	f := &flow{p: p, root: root, late: map[ssa.Instruction]bool{}}
-	var add func(fn *ssa.Function)
-	add = func(fn *ssa.Function) {
-		f.fns = append(f.fns, fn)
-		for _, literal := range fn.AnonFuncs {
-			add(literal)
-		}
-	}
-	add(root)
+	f := &flow{p: p, root: root, fns: appendAll(nil, root), late: map[ssa.Instruction]bool{}}
 	f.solve()
-	f.settle()
 	if f.findLate() {
 		f.solve()
-		f.settle()
 	}
 	return f
+}
+
+// instructions are those of all functions of the flow.
+func (f *flow) instructions(yield func(ssa.Instruction) bool) {
+	for _, fn := range f.fns {
+		for i := range instructions(fn) {
+			if !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // solve applies all instructions again and again, until they add no value.
 func (f *flow) solve() {
 	f.values, f.cells, f.returns = map[ssa.Value]places{}, map[ssa.Value]places{}, map[*ssa.Function]places{}
-	f.bound, f.called, f.foreign = map[*ssa.Function]bool{}, map[*ssa.Function]*origin{}, map[elem]*origin{}
-	f.opened = map[ssa.Instruction]*origin{}
+	f.bound, f.origins = map[*ssa.Function]bool{}, map[ssa.Value]*origin{}
 	f.closing, f.visiting = map[ssa.CallInstruction][]closing{}, map[*ssa.Function]bool{}
 	f.unknown(f.root)
 	f.round()
@@ -61,58 +59,47 @@ func (f *flow) solve() {
 		}
 	}
 	f.round()
+	f.settle()
 }
 
 // unknown adds the possible parameters of a function whose callers are unknown.
 func (f *flow) unknown(fn *ssa.Function) {
 	do := f.p.done[fn]
 	for _, p := range fn.Params {
+		e := elem{root: p}
 		if do != nil && isScope(p.Type()) {
-			f.add(p, "", elem{kind: keeper, from: do})
-		} else if carries(p.Type()) {
-			f.add(p, "", elem{kind: given, base: p})
+			e = f.begin(p, opened, do, fn).scope
 		}
+		f.put(p, "", only(e))
 	}
 }
 
 func (f *flow) round() {
 	for f.again = true; f.again; {
 		f.again = false
-		for _, fn := range f.fns {
-			for _, b := range fn.Blocks {
-				for _, i := range b.Instrs {
-					f.step(fn, i)
-				}
-			}
+		for i := range f.instructions {
+			f.step(i)
 		}
 	}
 }
 
-func (f *flow) add(v ssa.Value, at string, e elem) {
-	p := f.values[v]
-	if p == nil {
-		p = places{}
-		f.values[v] = p
-	}
-	if p.add(at, e) {
-		f.again = true
-	}
-}
-
+// put adds elems to a place of a value.
 func (f *flow) put(v ssa.Value, at string, q places) {
-	for where, s := range q {
-		for e := range s {
-			f.add(v, at+where, e)
-		}
+	if len(q) == 0 || !carries(v.Type()) {
+		return
 	}
+	if f.values[v] == nil {
+		f.values[v] = places{}
+	}
+	f.again = f.values[v].put(at, q) || f.again
 }
 
 func (f *flow) of(v ssa.Value) places {
 	switch v := v.(type) {
 	case *ssa.Global:
-		return places{"": {elem{kind: given, base: v}: true}}
+		return only(elem{root: v})
 	case *ssa.Function:
-		return places{"": {elem{kind: cell, base: v}: true}}
+		return only(elem{root: v, path: address})
 	}
 	return f.values[v]
 }
@@ -126,11 +113,11 @@ func (f *flow) cell(v ssa.Value) places {
 	return p
 }
 
-// at returns the values that a pointer points to.
+// at returns the values of type t that a pointer points to.
 func (f *flow) at(p places, t types.Type) places {
 	q := places{}
 	for e := range p[""] {
-		switch e.kind {
+		switch e.kind() {
 		case memory: // plain data; but strings.Fields returns strings
 			if isPointer(t) {
 				q.add("", e)
@@ -138,10 +125,10 @@ func (f *flow) at(p places, t types.Type) places {
 		case keeper:
 			q.add("", e)
 		case cell:
-			q.put("", f.cell(e.base).part(e.off))
+			q.put("", f.cell(e.root).part(e.target()))
 		case given:
-			if carries(t) && len(e.path)+len(e.off) < longest {
-				q.add("", elem{kind: given, base: e.base, path: e.path + target + e.off})
+			if e.path = e.target(); carries(t) && len(e.path) <= longest {
+				q.add("", e)
 			}
 		}
 	}
@@ -152,8 +139,8 @@ func (f *flow) at(p places, t types.Type) places {
 func inside(p places, part string) places {
 	q := places{}
 	for e := range p[""] {
-		if (e.kind == cell || e.kind == given) && len(e.off) < longest {
-			e.off += part
+		if kind := e.kind(); (kind == cell || kind == given) && len(e.path) <= longest {
+			e.path = e.target() + part + address
 		}
 		q.add("", e)
 	}
@@ -162,28 +149,25 @@ func inside(p places, part string) places {
 
 func (f *flow) store(to, what places) {
 	for e := range to[""] {
-		if e.kind == cell && f.cell(e.base).put(e.off, what) {
-			f.again = true
+		if e.kind() == cell {
+			f.again = f.cell(e.root).put(e.target(), what) || f.again
 		}
 	}
 }
 
 // step adds the effect of an instruction.
-func (f *flow) step(fn *ssa.Function, i ssa.Instruction) {
+func (f *flow) step(i ssa.Instruction) {
 	switch i := i.(type) {
 	case *ssa.Alloc, *ssa.MakeSlice, *ssa.MakeMap, *ssa.MakeChan:
 		v := i.(ssa.Value)
-		f.add(v, "", elem{kind: cell, base: v})
+		f.put(v, "", only(elem{root: v, path: address}))
 	case *ssa.MakeClosure:
-		f.add(i, "", elem{kind: cell, base: i})
-		literal := i.Fn.(*ssa.Function)
+		literal, closure := i.Fn.(*ssa.Function), only(elem{root: i, path: address})
+		f.put(i, "", closure)
 		for k, b := range i.Bindings {
-			p := f.of(b)
-			if f.cell(i).put(field(k), p) {
-				f.again = true
-			}
+			f.store(inside(closure, field(k)), f.of(b))
 			if slices.Contains(f.fns, literal) {
-				f.put(literal.FreeVars[k], "", p)
+				f.put(literal.FreeVars[k], "", f.of(b))
 			}
 		}
 	case *ssa.FieldAddr:
@@ -191,117 +175,73 @@ func (f *flow) step(fn *ssa.Function, i ssa.Instruction) {
 	case *ssa.IndexAddr:
 		f.put(i, "", inside(f.of(i.X), content))
 	case *ssa.UnOp:
-		if !carries(i.Type()) {
-			return
-		}
 		switch i.Op {
 		case token.MUL:
 			f.put(i, "", f.at(f.of(i.X), i.Type()))
 		case token.ARROW:
-			p := f.at(inside(f.of(i.X), content), i.Type())
-			if i.CommaOk {
-				f.put(i, field(0), p)
-			} else {
-				f.put(i, "", p)
-			}
+			f.element(i, i.X, i.CommaOk)
+		}
+	case *ssa.Lookup:
+		f.element(i, i.X, i.CommaOk)
+	case *ssa.Next:
+		if !i.IsString {
+			t := i.Type().(*types.Tuple)
+			f.put(i, field(1), f.at(inside(f.of(i.Iter), key), t.At(1).Type()))
+			f.put(i, field(2), f.at(inside(f.of(i.Iter), content), t.At(2).Type()))
 		}
 	case *ssa.Store:
-		if carries(i.Val.Type()) {
-			f.store(f.of(i.Addr), f.of(i.Val))
-		}
+		f.store(f.of(i.Addr), f.of(i.Val))
 	case *ssa.MapUpdate:
 		f.store(inside(f.of(i.Map), content), f.of(i.Value))
 		f.store(inside(f.of(i.Map), key), f.of(i.Key))
 	case *ssa.Send:
 		f.store(inside(f.of(i.Chan), content), f.of(i.X))
 	case *ssa.Field:
-		if carries(i.Type()) {
-			f.put(i, "", f.of(i.X).part(field(i.Field)))
-		}
+		f.put(i, "", f.of(i.X).part(field(i.Field)))
 	case *ssa.Index:
-		if carries(i.Type()) {
-			f.put(i, "", f.of(i.X).part(content))
-		}
-	case *ssa.Lookup:
-		if !carries(i.Type()) {
-			return
-		}
-		p := inside(f.of(i.X), content)
-		if t, ok := i.Type().(*types.Tuple); i.CommaOk && ok {
-			f.put(i, field(0), f.at(p, t.At(0).Type()))
-		} else {
-			f.put(i, "", f.at(p, i.Type()))
-		}
-	case *ssa.Range:
-		f.put(i, "", f.of(i.X))
-	case *ssa.Next:
-		if i.IsString {
-			return
-		}
-		t := i.Type().(*types.Tuple)
-		if k := t.At(1).Type(); carries(k) {
-			f.put(i, field(1), f.at(inside(f.of(i.Iter), key), k))
-		}
-		if v := t.At(2).Type(); carries(v) {
-			f.put(i, field(2), f.at(inside(f.of(i.Iter), content), v))
-		}
+		f.put(i, "", f.of(i.X).part(content))
 	case *ssa.Extract:
-		if carries(i.Type()) {
-			f.put(i, "", f.of(i.Tuple).part(field(i.Index)))
-		}
-	case *ssa.Phi:
-		if carries(i.Type()) {
-			for _, v := range i.Edges {
-				f.put(i, "", f.of(v))
-			}
-		}
-	case *ssa.Slice:
-		f.put(i, "", f.of(i.X))
-	case *ssa.ChangeType:
-		f.put(i, "", f.of(i.X))
-	case *ssa.ChangeInterface:
-		if carries(i.Type()) {
-			f.put(i, "", f.of(i.X))
-		}
-	case *ssa.MakeInterface:
-		if carries(i.Type()) && carries(i.X.Type()) {
-			f.put(i, "", f.of(i.X))
-		}
-	case *ssa.SliceToArrayPointer:
-		f.put(i, "", f.of(i.X))
+		f.put(i, "", f.of(i.Tuple).part(field(i.Index)))
 	case *ssa.TypeAssert:
-		if !carries(i.AssertedType) {
-			return
+		f.put(i, first(i.CommaOk), f.of(i.X))
+	case *ssa.Convert, *ssa.MultiConvert:
+		v := i.(ssa.Value)
+		if x := *i.Operands(nil)[0]; !copies(x.Type(), v.Type()) {
+			f.put(v, "", f.of(x))
 		}
-		if i.CommaOk {
-			f.put(i, field(0), f.of(i.X))
-		} else {
-			f.put(i, "", f.of(i.X))
-		}
-	case *ssa.Convert:
-		if carries(i.Type()) && !copies(i.X.Type(), i.Type()) {
-			f.put(i, "", f.of(i.X))
-		}
-	case *ssa.MultiConvert:
-		if carries(i.Type()) && !copies(i.X.Type(), i.Type()) {
-			f.put(i, "", f.of(i.X))
+	case *ssa.Phi, *ssa.Slice, *ssa.Range, *ssa.ChangeType, *ssa.ChangeInterface, *ssa.MakeInterface, *ssa.SliceToArrayPointer:
+		for _, x := range i.Operands(nil) {
+			if *x != nil {
+				f.put(i.(ssa.Value), "", f.of(*x))
+			}
 		}
 	case *ssa.Return:
-		r := f.returns[fn]
-		if r == nil {
-			r = places{}
-			f.returns[fn] = r
+		if f.returns[i.Parent()] == nil {
+			f.returns[i.Parent()] = places{}
 		}
 		for k, v := range i.Results {
-			if carries(v.Type()) {
-				if r.put(field(k), f.of(v)) {
-					f.again = true
-				}
-			}
+			f.again = f.returns[i.Parent()].put(field(k), f.of(v)) || f.again
 		}
 	case ssa.CallInstruction:
-		f.call(fn, i)
+		f.call(i)
 	}
+}
+
+// element adds an element of a map or a channel.
+func (f *flow) element(v, of ssa.Value, commaOk bool) {
+	t := v.Type()
+	if tuple, ok := t.(*types.Tuple); ok && commaOk {
+		t = tuple.At(0).Type()
+	}
+	f.put(v, first(commaOk), f.at(inside(f.of(of), content), t))
+}
+
+// first returns the place of the first result of several, or of the only one.
+func first(several bool) string {
+	if several {
+		return field(0)
+	}
+	return ""
 }
 
 // copies reports whether a conversion between a string and a slice copies.
@@ -317,50 +257,30 @@ func isUnsafe(t types.Type) bool {
 }
 
 // scopes returns the scopes of a value that is a scope, or that holds one and returns its memory.
-func (f *flow) scopes(p places, t types.Type) (list []*origin) {
+func (f *flow) scopes(p places, t types.Type) set {
 	if ptr, ok := t.Underlying().(*types.Pointer); ok {
-		q := places{}
-		for e := range p[""] {
-			if e.kind == keeper {
-				q.add("", e)
-			}
-		}
-		q.put("", f.at(p, ptr.Elem()))
-		p = q
+		p = f.at(p, ptr.Elem())
 	}
+	s := set{}
 	for e := range p[""] {
-		var o *origin
-		switch e.kind {
-		case keeper:
-			o = e.from
-		case given:
-			if e.off != "" {
-				continue
-			}
-			if o = f.foreign[e]; o == nil {
-				o = &origin{kind: foreign, base: e.base, path: e.path}
-				f.foreign[e] = o
-			}
-		default:
-			continue
-		}
-		if !slices.Contains(list, o) {
-			list = append(list, o)
+		if kind := e.kind(); kind == keeper || kind == given && !e.is(address) {
+			s[e] = true
 		}
 	}
-	return list
+	return s
 }
 
 // carried returns all elems that a value reaches, also through pointers.
 func (f *flow) carried(p places) set {
-	found, cells := set{}, map[elem]bool{}
+	found := set{}
 	var visit func(p places)
 	visit = func(p places) {
 		for e := range p.all {
-			found[e] = true
-			if e.kind == cell && !cells[e] {
-				cells[e] = true
-				visit(f.cell(e.base).part(e.off))
+			if seen := found[e]; !seen {
+				found[e] = true
+				if e.kind() == cell {
+					visit(f.cell(e.root).part(e.target()))
+				}
 			}
 		}
 	}
@@ -371,11 +291,8 @@ func (f *flow) carried(p places) set {
 // literals returns the functions of this flow that a value may be.
 func (f *flow) literals(v ssa.Value) (list []*ssa.Function) {
 	for e := range f.of(v)[""] {
-		if e.kind != cell {
-			continue
-		}
-		fn, _ := e.base.(*ssa.Function)
-		if c, ok := e.base.(*ssa.MakeClosure); ok {
+		fn, _ := e.root.(*ssa.Function)
+		if c, ok := e.root.(*ssa.MakeClosure); ok {
 			fn = c.Fn.(*ssa.Function)
 		}
 		if fn != nil && fn != f.root && slices.Contains(f.fns, fn) {

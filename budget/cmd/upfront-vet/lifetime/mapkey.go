@@ -8,7 +8,7 @@ func (f *flow) mapKeys() {
 			return
 		}
 		for e := range f.carried(s.what) {
-			if e.kind == memory && f.keepsKey(s, e) {
+			if e.is(allocated) && f.keepsKey(s, e) {
 				f.p.report("mapkey", s.at.Pos(), "%s; it becomes a key of a map that may outlive it; "+
 					"use strings.Clone, an arena.Inline, or a container.StringMap, which copies its keys", f.story(e))
 			}
@@ -17,15 +17,12 @@ func (f *flow) mapKeys() {
 }
 
 func (f *flow) keepsKey(s sink, e elem) bool {
-	fn := f.end(e.from)
+	fn := f.end(e.scope())
 	if len(s.where[""]) == 0 {
 		return true
 	}
 	for to := range s.where[""] {
-		switch {
-		case to.kind == given:
-			return true
-		case to.kind == cell && fn != nil && f.outside(to, e.from, fn) != "":
+		if kind := to.kind(); kind == given || kind == cell && fn != nil && f.outside(to, e.scope(), fn) != "" {
 			return true
 		}
 	}

@@ -21,7 +21,7 @@ type pkg struct {
 	ssa       *ssa.Package
 	summaries map[*ssa.Function]*summary
 	flows     map[*ssa.Function]*flow
-	done      map[*ssa.Function]*origin // functions that only Do calls
+	done      map[*ssa.Function]ssa.CallInstruction // functions that only this Do calls
 	found     []finding
 	calls     map[token.Pos]*ast.CallExpr // by their parenthesis
 }
@@ -194,33 +194,28 @@ func (p *pkg) line(pos, from token.Pos) string {
 
 // story describes memory, with the places where its scope was opened and ends.
 func (f *flow) story(e elem) string {
-	o, p := e.from, f.p
-	from := e.made.Pos()
-	name := p.expr(e.made)
-	ends := func(o *origin) string {
-		if len(o.closes) == 0 {
-			return ""
-		}
-		last := o.closes[len(o.closes)-1]
-		if _, ok := last.(*ssa.Defer); ok {
-			return fmt.Sprintf(", which closes when %s returns", fnName(o.fn))
-		}
-		return ", which closes at " + p.line(last.Pos(), from)
+	o, at, name := f.origin(e.scope()), e.made.Pos(), f.p.expr(e.made)
+	if o == nil {
+		return name + " is memory of a scope"
 	}
-	switch o.kind {
-	case opened:
-		return fmt.Sprintf("%s is memory of the scope opened at %s%s", name, p.line(o.at.Pos(), from), ends(o))
-	case ofDo:
-		return fmt.Sprintf("%s is memory of the scope of the Do at %s, which closes when that returns", name, p.line(o.at.Pos(), from))
-	case ofLoad:
-		return fmt.Sprintf("%s is memory of the load at %s", name, p.line(o.at.Pos(), from))
-	case temporary:
-		if len(o.closes) > 0 {
-			return fmt.Sprintf("%s is a temporary of the Temp at %s%s", name, p.line(o.at.Pos(), from), ends(o))
+	opening, ends := f.p.line(o.at.Pos(), at), ""
+	if n := len(o.closes); n > 0 {
+		ends = ", which closes at " + f.p.line(o.closes[n-1].Pos(), at)
+		if _, ok := o.closes[n-1].(*ssa.Defer); ok {
+			ends = fmt.Sprintf(", which closes when %s returns", fnName(o.fn))
 		}
-		return fmt.Sprintf("%s is a temporary of the Temp at %s, which ends with its scope", name, p.line(o.at.Pos(), from))
 	}
-	return name + " is memory of a scope"
+	switch {
+	case o.load:
+		return fmt.Sprintf("%s is memory of the load at %s", name, opening)
+	case o.lent():
+		return fmt.Sprintf("%s is memory of the scope of the Do at %s, which closes when that returns", name, opening)
+	case o.scope.path == opened:
+		return fmt.Sprintf("%s is memory of the scope opened at %s%s", name, opening, ends)
+	case ends == "":
+		ends = ", which ends with its scope"
+	}
+	return fmt.Sprintf("%s is a temporary of the Temp at %s%s", name, opening, ends)
 }
 
 func fnName(fn *ssa.Function) string {

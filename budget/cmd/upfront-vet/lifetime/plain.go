@@ -13,10 +13,6 @@ import (
 	"github.com/upfront-mem/upfront/arena/plain"
 )
 
-// declaring are the functions that declare a type argument for an arena.
-var declaring = map[string]bool{"scope.Plain": true, "scope.Object": true, "arena.HeapOf": true,
-	"arena.NewBlockPool": true, "scope.Scope.New": true, "scope.Scope.Slice": true, "scope.Scope.Pool": true}
-
 var plainTypes = &analysis.Analyzer{
 	Name: "plain",
 	Doc: `reports types with Go pointers that are declared for an arena

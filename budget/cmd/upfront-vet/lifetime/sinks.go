@@ -1,6 +1,7 @@
 package lifetime
 
 import (
+	"cmp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -31,61 +32,53 @@ const (
 )
 
 func (f *flow) sinks(yield func(sink)) {
-	for _, fn := range f.fns {
-		for _, b := range fn.Blocks {
-			for _, i := range b.Instrs {
-				f.sinksOf(fn, i, yield)
-			}
-		}
+	for i := range f.instructions {
+		f.sinksOf(i, yield)
 	}
 }
 
-func (f *flow) sinksOf(fn *ssa.Function, i ssa.Instruction, yield func(sink)) {
-	s := sink{at: i, fn: fn}
+func (f *flow) sinksOf(i ssa.Instruction, yield func(sink)) {
+	add := func(how way, v, where ssa.Value) {
+		s := sink{at: i, fn: i.Parent(), how: how, what: f.of(v), scope: isScope(v.Type())}
+		if where != nil {
+			s.where = f.of(where)
+		}
+		yield(s)
+	}
 	switch i := i.(type) {
 	case *ssa.Return:
-		s.how = returned
 		for _, v := range i.Results {
-			if carries(v.Type()) {
-				s.what = f.of(resultOf(i, v))
-				yield(s)
-			}
+			add(returned, resultOf(i, v), nil)
 		}
 	case *ssa.Store:
-		if carries(i.Val.Type()) {
-			s.how, s.what, s.where = stored, f.of(i.Val), f.of(i.Addr)
-			yield(s)
-		}
+		add(stored, i.Val, i.Addr)
 	case *ssa.MapUpdate:
-		s.where = f.of(i.Map)
-		if carries(i.Value.Type()) {
-			s.how, s.what = put, f.of(i.Value)
-			yield(s)
-		}
-		if carries(i.Key.Type()) {
-			s.how, s.what = keyed, f.of(i.Key)
-			yield(s)
-		}
+		add(put, i.Value, i.Map)
+		add(keyed, i.Key, i.Map)
 	case *ssa.Send:
-		s.how, s.what, s.where = sent, f.of(i.X), f.of(i.Chan)
-		yield(s)
+		add(sent, i.X, i.Chan)
 	case *ssa.Go:
-		s.how = started
-		for _, v := range append([]ssa.Value{i.Call.Value}, i.Call.Args...) {
-			if carries(v.Type()) {
-				s.what = f.of(v)
-				yield(s)
-			}
+		add(started, i.Call.Value, nil)
+		for _, v := range i.Call.Args {
+			add(started, v, nil)
 		}
 	case *ssa.Select:
 		for _, state := range i.States {
-			if state.Send != nil && carries(state.Send.Type()) {
-				s.how, s.what, s.where = sent, f.of(state.Send), f.of(state.Chan)
-				yield(s)
+			if state.Send != nil {
+				add(sent, state.Send, state.Chan)
 			}
 		}
 	case ssa.CallInstruction:
-		f.sinksOfCall(s, i, yield)
+		c := i.Common()
+		callee := c.StaticCallee()
+		if _, ok := c.Value.(*ssa.Builtin); callee == nil && !ok && len(f.literals(c.Value)) == 0 {
+			for _, v := range c.Args {
+				add(asked, v, nil)
+			}
+		}
+		if callee != nil && callee.Parent() == nil {
+			f.sinksOfCall(i, callee, yield)
+		}
 	}
 }
 
@@ -105,159 +98,105 @@ func resultOf(r *ssa.Return, v ssa.Value) ssa.Value {
 	return v
 }
 
-func (f *flow) sinksOfCall(s sink, i ssa.CallInstruction, yield func(sink)) {
-	c := i.Common()
-	callee := c.StaticCallee()
-	if callee == nil {
-		if _, ok := c.Value.(*ssa.Builtin); !ok && len(f.literals(c.Value)) == 0 {
-			s.how = asked
-			for _, v := range c.Args {
-				if carries(v.Type()) {
-					s.what, s.scope = f.of(v), isScope(v.Type())
-					yield(s)
-				}
-			}
-		}
-		return
-	}
-	if doing(callee).what != nothing || callee.Parent() != nil {
-		return
-	}
-	known := f.p.summary(callee)
+func (f *flow) sinksOfCall(i ssa.CallInstruction, callee *ssa.Function, yield func(sink)) {
+	known, args := f.p.summary(callee), argumentsOf(i.Common())
 	if known == nil {
 		return
 	}
 	for _, k := range known.Keeps {
-		if k.Param >= len(c.Args) || k.To >= len(c.Args) {
+		if k.From.Param >= len(args) || k.To >= len(args) {
 			continue
 		}
-		s.what, s.keeper = f.keptBy(i, k), callee
+		s := sink{at: i, fn: i.Parent(), how: handed, what: f.follow(i, args[k.From.Param], k.From.Path), keeper: callee}
 		switch k.To {
 		case somewhere:
-			s.how, s.where = asked, nil
+			s.how = asked
 		case inGlobal:
-			s.how, s.where = handed, places{"": {elem{kind: given}: true}}
+			s.where = only(elem{})
 		default:
-			s.how, s.where = handed, f.of(c.Args[k.To])
+			s.where = f.of(args[k.To])
 		}
 		yield(s)
 	}
 }
 
-// keptBy returns the values of a call's argument that the called function keeps.
-func (f *flow) keptBy(i ssa.CallInstruction, k kept) places {
-	p, t := f.follow(i.Common().Args[k.Param], k.Path)
-	if k.What != itsMemory {
-		return p
-	}
-	m := places{}
-	for _, o := range f.scopes(p, t) {
-		m.add("", elem{kind: memory, from: o, made: i})
-	}
-	return m
-}
-
 // keeps returns the parts of its parameters that the flow's function keeps.
 func (f *flow) keeps() (list []kept) {
-	add := func(k kept) {
-		if !slices.Contains(list, k) {
-			list = append(list, k)
-		}
-	}
 	f.sinks(func(s sink) {
 		if s.how == returned || s.how == asked && s.keeper == nil && !s.scope {
 			return
 		}
 		for e := range f.carried(s.what) {
-			k := kept{}
-			switch e.kind {
-			case given:
-				k.Param, k.Path = f.paramOf(e.base), e.path
-			case keeper, memory:
-				if e.from.kind != foreign {
-					continue
-				}
-				k.Param, k.Path = f.paramOf(e.from.base), e.from.path
-				if e.kind == memory {
-					k.What = itsMemory
-				}
-			default:
-				continue
-			}
-			if k.Param < 0 {
+			from := f.place(e)
+			if from.Param < 0 {
 				continue
 			}
 			if s.how == sent || s.how == started || s.how == asked {
-				k.To = somewhere
-				add(k)
+				list = append(list, kept{from, somewhere, ""})
 				continue
 			}
 			for to := range s.where[""] {
-				if to.kind != given {
+				if to.kind() != given {
 					continue
 				}
-				switch to.base.(type) {
-				case *ssa.Parameter:
-					if k.To, k.At = f.paramOf(to.base), to.off; k.To < 0 || to.path != "" {
-						k.At = ""
-					}
-					if k.To < 0 {
+				k := kept{from, inGlobal, ""}
+				if _, ok := to.root.(*ssa.Parameter); ok {
+					path, part := to.pointer()
+					if k.To = f.paramOf(to.root); k.To < 0 {
 						k.To = somewhere
+					} else if path == "" {
+						k.At = part
 					}
-				default:
-					k.To, k.At = inGlobal, ""
 				}
-				if k.To != k.Param {
-					add(k)
+				if k.To != from.Param {
+					list = append(list, k)
 				}
 			}
 		}
 	})
-	return list
+	slices.SortFunc(list, func(a, b kept) int {
+		return cmp.Or(a.From.compare(b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.At, b.At))
+	})
+	return slices.Compact(list)
 }
 
 // end returns the function at whose return a scope is surely closed, or nil.
-func (f *flow) end(o *origin) *ssa.Function {
-	switch o.kind {
-	case ofDo:
+func (f *flow) end(scope elem) *ssa.Function {
+	o := f.origin(scope)
+	if o == nil || o.load {
+		return nil
+	}
+	if o.lent() || o.ends && !o.lost {
 		return o.fn
-	case opened, temporary:
-		if o.ends && !o.lost {
-			return o.fn
+	}
+	if scope.path != temporary {
+		return nil
+	}
+	var fn *ssa.Function
+	for in := range o.in {
+		if of := f.origin(in); of != nil && of.load {
+			fn = of.fn
+		} else if fn = f.end(in); fn == nil {
+			return nil
 		}
 	}
-	if o.kind == temporary && len(o.in) > 0 {
-		var fn *ssa.Function
-		for _, in := range o.in {
-			if in.kind == ofLoad {
-				fn = in.fn
-			} else {
-				fn = f.end(in)
-			}
-			if fn == nil {
-				return nil
-			}
-		}
-		return fn
-	}
-	return nil
+	return fn
 }
 
 // findLate marks the calls that request memory of a closed scope: they return none. It reports
 // whether it found one.
 func (f *flow) findLate() (found bool) {
-	for _, o := range f.opened {
+	for o := range f.opened {
 		if len(o.closes) == 0 {
 			continue
 		}
-		before := f.statuses(o, o.fn, unopened)
-		for i, s := range before {
+		for i, s := range f.statuses(o.scope, o.fn, unopened) {
 			call, ok := i.(*ssa.Call)
 			if !ok || s != closed || f.late[call] {
 				continue
 			}
 			for e := range f.of(call).all {
-				if e.kind == memory && e.made == i && e.from == o {
+				if e.is(allocated) && e.made == i && e.scope() == o.scope {
 					f.late[call], found = true, true
 				}
 			}

@@ -1,7 +1,7 @@
 package lifetime
 
 import (
-	"fmt"
+	"cmp"
 	"go/types"
 	"slices"
 	"strings"
@@ -18,20 +18,6 @@ type summary struct {
 
 func (*summary) AFact() {}
 
-func (s *summary) String() string {
-	var parts []string
-	for _, g := range s.Gives {
-		parts = append(parts, fmt.Sprintf("result%s: %s of %d%s", g.Result, shares[g.What], g.Param, g.Path))
-	}
-	for _, c := range s.Closes {
-		parts = append(parts, fmt.Sprintf("closes %d%s", c.Param, c.Path))
-	}
-	for _, k := range s.Keeps {
-		parts = append(parts, fmt.Sprintf("keeps %s of %d%s in %d%s", shares[k.What], k.Param, k.Path, k.To, k.At))
-	}
-	return strings.Join(parts, "; ")
-}
-
 // A place is the value at a path from a parameter.
 type place struct {
 	Param int
@@ -40,11 +26,9 @@ type place struct {
 
 // kept is a place whose value is stored in another parameter's memory, or elsewhere.
 type kept struct {
-	What  share
-	Param int
-	Path  string
-	To    int
-	At    string // the place in To: see elem.off
+	From place
+	To   int
+	At   string // the part of To's target
 }
 
 // The values of kept.To that aren't a parameter.
@@ -53,25 +37,12 @@ const (
 	somewhere = -2
 )
 
-// A gift is a result that comes from a parameter.
+// A gift is a result that comes from a parameter. At the end of Path, the step opened is a scope
+// that the function opens in the scope before, and leaves open.
 type gift struct {
+	From   place
 	Result string
-	What   share
-	Param  int
-	Path   string
 }
-
-type share int
-
-const (
-	itself share = iota
-	itsMemory
-	itsTemp
-	itsKeeper
-	itsOpened // a scope that the function opens in or on it, and leaves open
-)
-
-var shares = [...]string{"all", "memory", "temporaries", "a scope", "a scope that is opened in it"}
 
 // summary returns the summary of a function of this package or of another, or nil.
 func (p *pkg) summary(fn *ssa.Function) *summary {
@@ -81,93 +52,94 @@ func (p *pkg) summary(fn *ssa.Function) *summary {
 	if s, ok := p.summaries[fn]; ok {
 		return s
 	}
-	if fn.Pkg != p.ssa || fn.Blocks == nil {
-		object, ok := fn.Object().(*types.Func)
-		if !ok {
-			return nil
-		}
-		s := new(summary)
-		if !p.pass.ImportObjectFact(object.Origin(), s) {
-			s = nil
-		}
-		p.summaries[fn] = s
-		return s
-	}
 	p.summaries[fn] = nil // a recursive call finds no summary
-	f := p.flow(fn)
-	s := f.summarize()
-	p.summaries[fn] = s
-	return s
+	object, _ := fn.Object().(*types.Func)
+	if d := doing(fn); d.what != nothing {
+		p.summaries[fn] = d.summary(fn)
+	} else if fn.Pkg == p.ssa && fn.Blocks != nil {
+		p.summaries[fn] = p.flow(fn).summarize()
+	} else if s := new(summary); object != nil && p.pass.ImportObjectFact(object.Origin(), s) {
+		p.summaries[fn] = s
+	}
+	return p.summaries[fn]
 }
 
-// follow returns the values at a path from a value.
-func (f *flow) follow(v ssa.Value, path string) (places, types.Type) {
+// follow returns the values at a path from an argument of a call.
+func (f *flow) follow(i ssa.CallInstruction, v ssa.Value, path string) places {
 	p, t := f.of(v), v.Type()
 	for path != "" {
-		switch {
-		case path[0] == '.':
-			i := int(path[1] - '0')
-			s, ok := t.Underlying().(*types.Struct)
-			if !ok || i >= s.NumFields() {
-				return nil, t
-			}
-			p, t, path = p.part(path[:2]), s.Field(i).Type(), path[2:]
-		case path[0] == '*':
+		switch step := path[:1]; step {
+		case ".":
+			p, t, path = p.part(path[:2]), partOf(t, path[:2]), path[2:]
+		case target:
 			// The path continues with the part that is pointed to.
 			off := path[1:]
-			if k := strings.IndexByte(off, '*'); k >= 0 {
+			if k := strings.IndexAny(off, target+opened+temporary+allocated); k >= 0 {
 				off = off[:k]
 			}
 			path = path[1+len(off):]
-			t = pointedTo(t, off)
-			if t == nil {
-				return nil, types.Typ[types.Invalid]
+			if t = pointedTo(t, off); t != nil {
+				p = f.at(inside(p, off), t)
 			}
-			p = f.at(inside(p, off), t)
+		case held:
+			return places{"": f.scopes(p, t)}
+		case opened, temporary:
+			p, t, path = f.open(i, step, f.scopes(p, t)), types.Typ[types.Invalid], path[1:]
+		case allocated:
+			m := places{}
+			if !f.late[i] {
+				for e := range f.scopes(p, t) {
+					m.add("", elem{e.root, e.path + allocated, i})
+				}
+			}
+			return m
 		default:
-			return nil, t
+			return nil
+		}
+		if t == nil {
+			return nil
 		}
 	}
-	return p, t
+	return p
 }
 
-// pointedTo returns the type of a part of a pointer's target.
+// pointedTo returns the type of a part of a pointer's target, or nil.
 func pointedTo(t types.Type, off string) types.Type {
 	switch u := t.Underlying().(type) {
 	case *types.Pointer:
-		t = u.Elem()
+		return partOf(u.Elem(), off)
 	case *types.Slice, *types.Map, *types.Chan:
-	default:
-		return nil
+		return partOf(t, off)
 	}
-	for off != "" {
-		switch u := t.Underlying().(type) {
+	return nil
+}
+
+// partOf returns the type of a part of a value, or nil.
+func partOf(t types.Type, off string) types.Type {
+	for off != "" && t != nil {
+		step := content
+		if off[0] == '.' {
+			step = off[:2]
+		} else if strings.HasPrefix(off, key) {
+			step = key
+		}
+		off = strings.TrimPrefix(off, step)
+		u, elements := t.Underlying().(interface{ Elem() types.Type })
+		switch s := t.Underlying().(type) {
 		case *types.Struct:
-			i := int(off[1] - '0')
-			if off[0] != '.' || i >= u.NumFields() {
+			i := int(step[1] - '0')
+			if step[0] != '.' || i >= s.NumFields() {
 				return nil
 			}
-			t, off = u.Field(i).Type(), off[2:]
-		case *types.Array:
-			if !strings.HasPrefix(off, content) {
-				return nil
-			}
-			t, off = u.Elem(), off[len(content):]
-		case *types.Slice:
-			if !strings.HasPrefix(off, content) {
-				return nil
-			}
-			t, off = u.Elem(), off[len(content):]
+			t = s.Field(i).Type()
 		case *types.Map:
-			if strings.HasPrefix(off, key) {
-				t, off = u.Key(), off[len(key):]
-			} else {
-				t, off = u.Elem(), strings.TrimPrefix(off, content)
+			if t = s.Elem(); step == key {
+				t = s.Key()
 			}
-		case *types.Chan:
-			t, off = u.Elem(), strings.TrimPrefix(off, content)
 		default:
-			return nil
+			if t = nil; elements && step == content {
+				t = u.Elem()
+			}
 		}
 	}
 	return t
@@ -182,50 +154,52 @@ func (f *flow) paramOf(v ssa.Value) int {
 	return slices.Index(f.root.Params, p)
 }
 
+// place returns the place of an elem for callers of the flow's function. Its Param is -1 if there is
+// none.
+func (f *flow) place(e elem) place {
+	path, _ := e.pointer()
+	if f.origin(e.scope()) != nil {
+		return place{-1, path}
+	}
+	return place{f.paramOf(e.root), path}
+}
+
+// given returns the place of a result for callers. It may be a scope that the function leaves open,
+// or memory of a temporary.
+func (f *flow) given(e elem) place {
+	at := f.place(e)
+	o := f.origin(e.scope())
+	if o == nil || len(o.in) != 1 {
+		return at
+	}
+	if e.path == temporary+allocated || e.path == opened && !o.lent() && len(o.closes) == 0 {
+		for in := range o.in {
+			at = f.place(in)
+		}
+		at.Path += e.path
+	}
+	return at
+}
+
 func (f *flow) summarize() *summary {
 	s := new(summary)
-	single := f.root.Signature.Results().Len() == 1
 	for at, elems := range f.returns[f.root] {
-		if single {
+		if f.root.Signature.Results().Len() == 1 {
 			at = strings.TrimPrefix(at, field(0))
 		}
 		for e := range elems {
-			g := gift{Result: at}
-			from := e.from
-			switch e.kind {
-			case given:
-				g.Param, g.Path = f.paramOf(e.base), e.path
-			case memory, keeper:
-				g.What = itsMemory
-				if e.kind == keeper {
-					g.What = itsKeeper
-				}
-				if from.kind == temporary && len(from.in) == 1 && e.kind == memory {
-					g.What, from = itsTemp, from.in[0]
-				}
-				if from.kind == opened && e.kind == keeper && len(from.closes) == 0 && len(from.in) == 1 {
-					g.What, from = itsOpened, from.in[0]
-				}
-				if from.kind != foreign {
-					continue
-				}
-				g.Param, g.Path = f.paramOf(from.base), from.path
-			default:
-				continue
-			}
-			if g.Param >= 0 && !slices.Contains(s.Gives, g) {
+			if g := (gift{f.given(e), at}); g.From.Param >= 0 && !slices.Contains(s.Gives, g) {
 				s.Gives = append(s.Gives, g)
 			}
 		}
 	}
-	for _, o := range f.foreign {
-		if k := f.paramOf(o.base); k >= 0 && f.closesAlways(o) {
-			s.Closes = append(s.Closes, place{k, o.path})
-		}
-	}
+	s.Closes = f.closesAlways()
 	s.Keeps = f.keeps()
-	slices.SortFunc(s.Gives, func(a, b gift) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	slices.SortFunc(s.Closes, func(a, b place) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	slices.SortFunc(s.Keeps, func(a, b kept) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	slices.SortFunc(s.Gives, func(a, b gift) int { return cmp.Or(cmp.Compare(a.Result, b.Result), a.From.compare(b.From)) })
+	slices.SortFunc(s.Closes, place.compare)
 	return s
+}
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.Param, q.Param), cmp.Compare(p.Path, q.Path))
 }

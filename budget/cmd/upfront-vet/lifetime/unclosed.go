@@ -2,6 +2,7 @@ package lifetime
 
 import (
 	"go/types"
+	"maps"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -10,14 +11,13 @@ import (
 // unclosed reports scopes that are still open when the function that opened them returns.
 func (f *flow) unclosed() {
 	leaves := f.leaving()
-	for _, o := range f.opened {
-		if o.kind != opened || o.lost || leaves[o] || len(o.closes) == 0 && !f.mustClose(o) {
+	for o := range f.opened {
+		if o.scope.path != opened || o.lost || leaves[o.scope] || len(o.closes) == 0 && !f.mustClose(o) {
 			continue
 		}
-		before := f.statuses(o, o.fn, unopened)
-		for _, b := range o.fn.Blocks {
-			r, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-			if !ok || b == o.fn.Recover || before[r]&open == 0 || f.forgiven(o, r) {
+		before := f.statuses(o.scope, o.fn, unopened)
+		for r := range exits(o.fn) {
+			if before[r]&open == 0 || f.forgiven(o, r) {
 				continue
 			}
 			if len(o.closes) == 0 {
@@ -36,23 +36,18 @@ func (f *flow) unclosed() {
 }
 
 // leaving returns the scopes that other functions may reach, and so may close, after the return.
-func (f *flow) leaving() map[*origin]bool {
-	leaves := map[*origin]bool{}
+func (f *flow) leaving() set {
+	leaves := set{}
 	f.sinks(func(s sink) {
 		away := s.how == returned || s.how == sent || s.how == started || s.how == asked
 		for to := range s.where[""] {
-			if to.kind == given || to.kind == memory || strings.HasSuffix(to.off, content) || s.how == put ||
-				to.kind == cell && to.base.Parent() != s.fn {
+			kind := to.kind()
+			if kind == given || kind == memory || to.is(content+address) || s.how == put || kind == cell && to.root.Parent() != s.fn {
 				away = true
 			}
 		}
-		if !away {
-			return
-		}
-		for e := range f.carried(s.what) {
-			if e.kind == keeper {
-				leaves[e.from] = true
-			}
+		if away {
+			maps.Copy(leaves, f.carried(s.what))
 		}
 	})
 	return leaves
@@ -68,8 +63,8 @@ func (f *flow) mustClose(o *origin) bool {
 	if strings.HasSuffix(f.p.pass.Fset.Position(o.at.Pos()).Filename, "_test.go") {
 		return false
 	}
-	for _, in := range o.in {
-		if in.kind == opened && len(in.closes) == 0 && !f.mustClose(in) {
+	for in := range o.in {
+		if outer := f.origin(in); outer != nil && in.path == opened && !outer.lent() && len(outer.closes) == 0 && !f.mustClose(outer) {
 			return false
 		}
 	}
