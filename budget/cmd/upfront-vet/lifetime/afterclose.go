@@ -15,13 +15,13 @@ func (f *flow) afterClose() {
 		if len(o.closes) == 0 || o.lost {
 			continue
 		}
-		for i, s := range f.statuses(o.scope, o.fn, unopened) {
+		for i, s := range f.states(o) {
 			if s != closed {
 				continue
 			}
 			for _, v := range accessed(i) {
 				if e, ok := f.surely(v, o.scope); ok {
-					f.p.report("afterclose", posOf(i, v), "%s; it is used after that; use it before, or copy the bytes", f.story(e))
+					f.report("afterclose", posOf(i, v), e, "it is used after that; use it before, or copy the bytes")
 					break
 				}
 			}

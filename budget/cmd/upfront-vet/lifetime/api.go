@@ -44,7 +44,7 @@ func (d does) summary(fn *ssa.Function) *summary {
 	if !ok {
 		return nil
 	}
-	return &summary{Gives: []gift{{place{d.arg, path}, first(fn.Signature.Results().Len() > 1)}}}
+	return &summary{Moves: []move{{place{d.arg, path}, asResult, first(fn.Signature.Results().Len() > 1)}}}
 }
 
 // table has the functions of upfront that the checks follow, by their effect. The result of another

@@ -53,14 +53,14 @@ func (f *flow) apply(i ssa.CallInstruction, callee *ssa.Function) {
 	if s == nil {
 		return
 	}
-	for _, k := range s.Keeps {
-		if k.To >= 0 && k.To < len(args) && k.From.Param < len(args) {
-			f.store(inside(f.of(args[k.To]), k.At), f.follow(i, args[k.From.Param], k.From.Path))
+	for _, m := range s.Moves {
+		if m.From.Param >= len(args) || m.To >= len(args) {
+			continue
 		}
-	}
-	for _, g := range s.Gives {
-		if g.From.Param < len(args) {
-			f.result(i, g.Result, f.follow(i, args[g.From.Param], g.From.Path))
+		if what := f.follow(i, args[m.From.Param], m.From.Path); m.To >= 0 {
+			f.store(inside(f.of(args[m.To]), m.At), what)
+		} else if m.To == asResult {
+			f.result(i, m.At, what)
 		}
 	}
 }

@@ -18,11 +18,18 @@ const (
 	unsure // open or closed
 )
 
-// closing is a scope that a call closes: its possible origins, and whether the call surely closes
-// it.
+// closing is a scope that a call closes, surely or perhaps.
 type closing struct {
-	of   set
-	sure bool
+	scope elem
+	sure  bool
+}
+
+// closingsOfAny returns the closings of one of several scopes.
+func closingsOfAny(scopes set) (list []closing) {
+	for scope := range scopes {
+		list = append(list, closing{scope, len(scopes) == 1})
+	}
+	return list
 }
 
 // closings returns the scopes that a call closes, also through functions that it calls.
@@ -46,7 +53,7 @@ func (f *flow) closingsOf(i ssa.CallInstruction) (list []closing) {
 		if s, args := f.p.summary(callee), argumentsOf(c); s != nil {
 			for _, at := range s.Closes {
 				if at.Param < len(args) {
-					list = append(list, closing{f.follow(i, args[at.Param], at.Path+held)[""], true})
+					list = append(list, closingsOfAny(f.follow(i, args[at.Param], at.Path+held)[""])...)
 				}
 			}
 		}
@@ -57,7 +64,7 @@ func (f *flow) closingsOf(i ssa.CallInstruction) (list []closing) {
 	}
 	for e := range f.of(c.Value)[""] {
 		if m, ok := e.root.(*ssa.MakeClosure); ok && isBoundClose(m) {
-			list = append(list, closing{f.scopes(f.of(m.Bindings[0]), m.Bindings[0].Type()), true})
+			list = append(list, closingsOfAny(f.scopes(f.of(m.Bindings[0]), m.Bindings[0].Type()))...)
 		}
 	}
 	return list
@@ -79,9 +86,7 @@ func (f *flow) closedBy(literal *ssa.Function) (list []closing) {
 	for i := range instructions(literal) {
 		if call, ok := i.(ssa.CallInstruction); ok {
 			for _, c := range f.closings(call) {
-				for scope := range c.of {
-					list = append(list, closing{set{scope: true}, c.sure && len(c.of) == 1 && f.always(scope, literal)})
-				}
+				list = append(list, closing{c.scope, c.sure && f.always(c.scope, literal)})
 			}
 		}
 	}
@@ -129,12 +134,12 @@ func (f *flow) after(i ssa.Instruction, scope elem, now status) status {
 	_, goes := i.(*ssa.Go)
 	_, defers := i.(*ssa.Defer)
 	for _, c := range f.closings(call) {
-		if goes || !c.of[scope] {
+		if goes || c.scope != scope {
 			continue
 		}
 		now &= unopened | closed
 		switch {
-		case !c.sure || len(c.of) > 1:
+		case !c.sure:
 			now |= unsure
 		case defers:
 			now |= deferred
@@ -145,10 +150,16 @@ func (f *flow) after(i ssa.Instruction, scope elem, now status) status {
 	return now
 }
 
-// atReturns returns the possible states of a scope at the returns of a function, starting with
-// first.
-func (f *flow) atReturns(scope elem, fn *ssa.Function, first status) (all status) {
-	before := f.statuses(scope, fn, first)
+// states returns the statuses of a scope in the function that opens it.
+func (f *flow) states(o *origin) map[ssa.Instruction]status {
+	if o.states == nil {
+		o.states = f.statuses(o.scope, o.fn, unopened)
+	}
+	return o.states
+}
+
+// atReturns returns the possible states of a scope at the returns of a function.
+func atReturns(before map[ssa.Instruction]status, fn *ssa.Function) (all status) {
 	for r := range exits(fn) {
 		all |= before[r]
 	}
@@ -168,7 +179,7 @@ func exits(fn *ssa.Function) func(yield func(*ssa.Return) bool) {
 
 // always reports whether an open scope is closed at each return of a function.
 func (f *flow) always(scope elem, fn *ssa.Function) bool {
-	all := f.atReturns(scope, fn, open)
+	all := atReturns(f.statuses(scope, fn, open), fn)
 	return all != 0 && all&^(closed|deferred) == 0
 }
 
@@ -180,10 +191,8 @@ func (f *flow) closesAlways() (list []place) {
 			continue
 		}
 		for _, c := range f.closings(call) {
-			for scope := range c.of {
-				if at := f.place(scope); at.Param >= 0 && !slices.Contains(list, at) && f.always(scope, f.root) {
-					list = append(list, at)
-				}
+			if at := f.place(c.scope); at.Param >= 0 && !slices.Contains(list, at) && f.always(c.scope, f.root) {
+				list = append(list, at)
 			}
 		}
 	}
@@ -197,26 +206,25 @@ func (f *flow) settle() {
 		case *ssa.MakeInterface:
 			// Any function with it as an io.Closer may close it.
 			if t, ok := i.Type().Underlying().(*types.Interface); ok && t.NumMethods() > 0 && isScope(i.X.Type()) {
-				f.lose(f.carried(f.of(i.X)), nil)
+				f.lose(f.of(i.X))
 			}
 		case *ssa.MakeClosure: // a later call of the literal closes these
 			if literal := i.Fn.(*ssa.Function); isBoundClose(i) && !isDirect(i) {
-				f.lose(f.carried(f.of(i.Bindings[0])), nil)
+				f.lose(f.of(i.Bindings[0]))
 			} else if !isDirect(i) {
 				for _, c := range f.closedBy(literal) {
-					f.lose(c.of, literal)
+					if o := f.origin(c.scope); o != nil && !isIn(o.fn, literal) {
+						o.lost = true
+					}
 				}
 			}
 		case ssa.CallInstruction:
 			for _, c := range f.closings(i) {
-				if _, goes := i.(*ssa.Go); goes {
-					f.lose(c.of, nil)
-					continue
-				}
-				for scope := range c.of {
-					if o := f.origin(scope); o != nil && o.fn == i.Parent() {
-						o.closes = append(o.closes, i)
-					}
+				o := f.origin(c.scope)
+				if _, goes := i.(*ssa.Go); goes && o != nil {
+					o.lost = true
+				} else if o != nil && o.fn == i.Parent() {
+					o.closes = append(o.closes, i)
 				}
 			}
 		}
@@ -224,15 +232,15 @@ func (f *flow) settle() {
 	for o := range f.opened {
 		if len(o.closes) > 0 && !o.lost {
 			slices.SortFunc(o.closes, func(a, b ssa.Instruction) int { return int(a.Pos() - b.Pos()) })
-			o.ends = f.atReturns(o.scope, o.fn, unopened)&(open|unsure) == 0
+			o.ends = atReturns(f.states(o), o.fn)&(open|unsure) == 0
 		}
 	}
 }
 
-// lose marks scopes that code that can't be seen may close, except those that a literal opens.
-func (f *flow) lose(scopes set, literal *ssa.Function) {
-	for scope := range scopes {
-		if o := f.origin(scope); o != nil && (literal == nil || !isIn(o.fn, literal)) {
+// lose marks scopes that code that can't be seen may close.
+func (f *flow) lose(p places) {
+	for e := range f.carried(p) {
+		if o := f.origin(e); o != nil {
 			o.lost = true
 		}
 	}

@@ -18,7 +18,7 @@ func (f *flow) escapes() {
 				continue
 			}
 			if how := f.escape(s, e); how != "" {
-				f.p.report("escape", s.at.Pos(), "%s; %s", f.story(e), how)
+				f.report("escape", s.at.Pos(), e, how)
 			}
 		}
 	})
@@ -28,13 +28,13 @@ func (f *flow) escapes() {
 // the memory doesn't.
 func (f *flow) escape(s sink, e elem) string {
 	fn := f.end(e.scope())
-	if fn == nil || !isIn(s.fn, fn) {
+	if fn == nil || !isIn(s.at.Parent(), fn) {
 		return ""
 	}
 	const longer = "make it in a scope that lives as long, or keep a copy"
 	switch s.how {
 	case returned:
-		if s.fn == fn && f.gone(f.origin(e.scope()), s.at) {
+		if s.at.Parent() == fn && f.gone(f.origin(e.scope()), s.at) {
 			return "it is returned; use the caller's scope, or return a copy"
 		}
 	case stored, put, handed:
@@ -75,7 +75,7 @@ func (f *flow) gone(o *origin, at ssa.Instruction) bool {
 	if o.lent() || o.scope.path == temporary && !(o.ends && !o.lost) {
 		return true
 	}
-	s := f.statuses(o.scope, o.fn, unopened)[at]
+	s := f.states(o)[at]
 	return s&(open|unsure) == 0 && s&(closed|deferred) != 0
 }
 

@@ -19,7 +19,6 @@ type flow struct {
 	returns map[*ssa.Function]places
 	bound   map[*ssa.Function]bool // literals whose callers are known
 	origins map[ssa.Value]*origin
-	late    map[ssa.Instruction]bool // calls on a closed scope, which return no memory
 	again   bool
 
 	closing  map[ssa.CallInstruction][]closing
@@ -27,11 +26,12 @@ type flow struct {
 }
 
 func newFlow(p *pkg, root *ssa.Function) *flow {
-	f := &flow{p: p, root: root, fns: appendAll(nil, root), late: map[ssa.Instruction]bool{}}
+	f := &flow{p: p, root: root, fns: appendAll(nil, root),
+		values: map[ssa.Value]places{}, cells: map[ssa.Value]places{}, returns: map[*ssa.Function]places{},
+		bound: map[*ssa.Function]bool{}, origins: map[ssa.Value]*origin{},
+		closing: map[ssa.CallInstruction][]closing{}, visiting: map[*ssa.Function]bool{}}
 	f.solve()
-	if f.findLate() {
-		f.solve()
-	}
+	f.settle()
 	return f
 }
 
@@ -48,9 +48,6 @@ func (f *flow) instructions(yield func(ssa.Instruction) bool) {
 
 // solve applies all instructions again and again, until they add no value.
 func (f *flow) solve() {
-	f.values, f.cells, f.returns = map[ssa.Value]places{}, map[ssa.Value]places{}, map[*ssa.Function]places{}
-	f.bound, f.origins = map[*ssa.Function]bool{}, map[ssa.Value]*origin{}
-	f.closing, f.visiting = map[ssa.CallInstruction][]closing{}, map[*ssa.Function]bool{}
 	f.unknown(f.root)
 	f.round()
 	for _, fn := range f.fns[1:] {
@@ -59,7 +56,6 @@ func (f *flow) solve() {
 		}
 	}
 	f.round()
-	f.settle()
 }
 
 // unknown adds the possible parameters of a function whose callers are unknown.

@@ -9,8 +9,8 @@ func (f *flow) mapKeys() {
 		}
 		for e := range f.carried(s.what) {
 			if e.is(allocated) && f.keepsKey(s, e) {
-				f.p.report("mapkey", s.at.Pos(), "%s; it becomes a key of a map that may outlive it; "+
-					"use strings.Clone, an arena.Inline, or a container.StringMap, which copies its keys", f.story(e))
+				f.report("mapkey", s.at.Pos(), e, "it becomes a key of a map that may outlive it; "+
+					"use strings.Clone, an arena.Inline, or a container.StringMap, which copies its keys")
 			}
 		}
 	})

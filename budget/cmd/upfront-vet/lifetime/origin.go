@@ -88,6 +88,7 @@ type origin struct {
 	closes []ssa.Instruction // in fn, in order
 	lost   bool              // code that can't be seen may close it
 	ends   bool              // closed on all paths, at the latest when fn returns
+	states map[ssa.Instruction]status
 }
 
 // lent reports whether the scope comes from Do or Load.

@@ -90,7 +90,7 @@ func look(pass *analysis.Pass) ([]finding, error) {
 	p.findDone(named)
 	for _, fn := range named {
 		s := p.summary(fn)
-		if object, ok := fn.Object().(*types.Func); ok && s != nil && len(s.Gives)+len(s.Closes)+len(s.Keeps) > 0 {
+		if object, ok := fn.Object().(*types.Func); ok && s != nil && len(s.Moves)+len(s.Closes) > 0 {
 			pass.ExportObjectFact(object, s)
 		}
 		f := p.flow(fn)
@@ -190,6 +190,13 @@ func (p *pkg) line(pos, from token.Pos) string {
 		return fmt.Sprintf("line %d", at.Line)
 	}
 	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+}
+
+// report reports memory, unless it was requested of a closed scope: such a request returns none.
+func (f *flow) report(check string, pos token.Pos, e elem, remedy string) {
+	if o := f.origin(e.scope()); o == nil || f.states(o)[e.made] != closed {
+		f.p.report(check, pos, "%s; %s", f.story(e), remedy)
+	}
 }
 
 // story describes memory, with the places where its scope was opened and ends.

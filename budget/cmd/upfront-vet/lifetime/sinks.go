@@ -1,7 +1,6 @@
 package lifetime
 
 import (
-	"cmp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -10,7 +9,6 @@ import (
 // A sink is a place that may outlive the function, and a value that the function passes to it.
 type sink struct {
 	at     ssa.Instruction
-	fn     *ssa.Function
 	how    way
 	what   places
 	where  places        // the values that it is stored in
@@ -39,7 +37,7 @@ func (f *flow) sinks(yield func(sink)) {
 
 func (f *flow) sinksOf(i ssa.Instruction, yield func(sink)) {
 	add := func(how way, v, where ssa.Value) {
-		s := sink{at: i, fn: i.Parent(), how: how, what: f.of(v), scope: isScope(v.Type())}
+		s := sink{at: i, how: how, what: f.of(v), scope: isScope(v.Type())}
 		if where != nil {
 			s.where = f.of(where)
 		}
@@ -103,25 +101,25 @@ func (f *flow) sinksOfCall(i ssa.CallInstruction, callee *ssa.Function, yield fu
 	if known == nil {
 		return
 	}
-	for _, k := range known.Keeps {
-		if k.From.Param >= len(args) || k.To >= len(args) {
+	for _, m := range known.Moves {
+		if m.To == asResult || m.From.Param >= len(args) || m.To >= len(args) {
 			continue
 		}
-		s := sink{at: i, fn: i.Parent(), how: handed, what: f.follow(i, args[k.From.Param], k.From.Path), keeper: callee}
-		switch k.To {
+		s := sink{at: i, how: handed, what: f.follow(i, args[m.From.Param], m.From.Path), keeper: callee}
+		switch m.To {
 		case somewhere:
 			s.how = asked
 		case inGlobal:
 			s.where = only(elem{})
 		default:
-			s.where = f.of(args[k.To])
+			s.where = f.of(args[m.To])
 		}
 		yield(s)
 	}
 }
 
 // keeps returns the parts of its parameters that the flow's function keeps.
-func (f *flow) keeps() (list []kept) {
+func (f *flow) keeps() (list []move) {
 	f.sinks(func(s sink) {
 		if s.how == returned || s.how == asked && s.keeper == nil && !s.scope {
 			return
@@ -132,32 +130,29 @@ func (f *flow) keeps() (list []kept) {
 				continue
 			}
 			if s.how == sent || s.how == started || s.how == asked {
-				list = append(list, kept{from, somewhere, ""})
+				list = append(list, move{from, somewhere, ""})
 				continue
 			}
 			for to := range s.where[""] {
 				if to.kind() != given {
 					continue
 				}
-				k := kept{from, inGlobal, ""}
+				m := move{from, inGlobal, ""}
 				if _, ok := to.root.(*ssa.Parameter); ok {
 					path, part := to.pointer()
-					if k.To = f.paramOf(to.root); k.To < 0 {
-						k.To = somewhere
+					if m.To = f.paramOf(to.root); m.To < 0 {
+						m.To = somewhere
 					} else if path == "" {
-						k.At = part
+						m.At = part
 					}
 				}
-				if k.To != from.Param {
-					list = append(list, k)
+				if m.To != from.Param {
+					list = append(list, m)
 				}
 			}
 		}
 	})
-	slices.SortFunc(list, func(a, b kept) int {
-		return cmp.Or(a.From.compare(b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.At, b.At))
-	})
-	return slices.Compact(list)
+	return list
 }
 
 // end returns the function at whose return a scope is surely closed, or nil.
@@ -181,26 +176,4 @@ func (f *flow) end(scope elem) *ssa.Function {
 		}
 	}
 	return fn
-}
-
-// findLate marks the calls that request memory of a closed scope: they return none. It reports
-// whether it found one.
-func (f *flow) findLate() (found bool) {
-	for o := range f.opened {
-		if len(o.closes) == 0 {
-			continue
-		}
-		for i, s := range f.statuses(o.scope, o.fn, unopened) {
-			call, ok := i.(*ssa.Call)
-			if !ok || s != closed || f.late[call] {
-				continue
-			}
-			for e := range f.of(call).all {
-				if e.is(allocated) && e.made == i && e.scope() == o.scope {
-					f.late[call], found = true, true
-				}
-			}
-		}
-	}
-	return found
 }

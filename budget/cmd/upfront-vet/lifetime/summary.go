@@ -11,9 +11,8 @@ import (
 
 // A summary has the effects of a function for its callers. It is also a fact, for other packages.
 type summary struct {
-	Gives  []gift
+	Moves  []move
 	Closes []place // scopes that are closed when it returns
-	Keeps  []kept  // values that may be kept beyond the call
 }
 
 func (*summary) AFact() {}
@@ -24,25 +23,20 @@ type place struct {
 	Path  string
 }
 
-// kept is a place whose value is stored in another parameter's memory, or elsewhere.
-type kept struct {
+// A move is a value that a function returns, or keeps beyond the call. At the end of From.Path, the
+// step opened is a scope that the function opens in the scope before, and leaves open.
+type move struct {
 	From place
-	To   int
-	At   string // the part of To's target
+	To   int    // a parameter, or one of the values below
+	At   string // the place in the result, or the part of the parameter's target
 }
 
-// The values of kept.To that aren't a parameter.
+// The values of move.To that aren't a parameter.
 const (
-	inGlobal  = -1
-	somewhere = -2
+	asResult  = -1
+	inGlobal  = -2
+	somewhere = -3
 )
-
-// A gift is a result that comes from a parameter. At the end of Path, the step opened is a scope
-// that the function opens in the scope before, and leaves open.
-type gift struct {
-	From   place
-	Result string
-}
 
 // summary returns the summary of a function of this package or of another, or nil.
 func (p *pkg) summary(fn *ssa.Function) *summary {
@@ -87,10 +81,8 @@ func (f *flow) follow(i ssa.CallInstruction, v ssa.Value, path string) places {
 			p, t, path = f.open(i, step, f.scopes(p, t)), types.Typ[types.Invalid], path[1:]
 		case allocated:
 			m := places{}
-			if !f.late[i] {
-				for e := range f.scopes(p, t) {
-					m.add("", elem{e.root, e.path + allocated, i})
-				}
+			for e := range f.scopes(p, t) {
+				m.add("", elem{e.root, e.path + allocated, i})
 			}
 			return m
 		default:
@@ -182,20 +174,21 @@ func (f *flow) given(e elem) place {
 }
 
 func (f *flow) summarize() *summary {
-	s := new(summary)
+	s := &summary{f.keeps(), f.closesAlways()}
 	for at, elems := range f.returns[f.root] {
 		if f.root.Signature.Results().Len() == 1 {
 			at = strings.TrimPrefix(at, field(0))
 		}
 		for e := range elems {
-			if g := (gift{f.given(e), at}); g.From.Param >= 0 && !slices.Contains(s.Gives, g) {
-				s.Gives = append(s.Gives, g)
+			if from := f.given(e); from.Param >= 0 {
+				s.Moves = append(s.Moves, move{from, asResult, at})
 			}
 		}
 	}
-	s.Closes = f.closesAlways()
-	s.Keeps = f.keeps()
-	slices.SortFunc(s.Gives, func(a, b gift) int { return cmp.Or(cmp.Compare(a.Result, b.Result), a.From.compare(b.From)) })
+	slices.SortFunc(s.Moves, func(a, b move) int {
+		return cmp.Or(a.From.compare(b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.At, b.At))
+	})
+	s.Moves = slices.Compact(s.Moves)
 	slices.SortFunc(s.Closes, place.compare)
 	return s
 }

@@ -15,7 +15,7 @@ func (f *flow) unclosed() {
 		if o.scope.path != opened || o.lost || leaves[o.scope] || len(o.closes) == 0 && !f.mustClose(o) {
 			continue
 		}
-		before := f.statuses(o.scope, o.fn, unopened)
+		before := f.states(o)
 		for r := range exits(o.fn) {
 			if before[r]&open == 0 || f.forgiven(o, r) {
 				continue
@@ -42,7 +42,7 @@ func (f *flow) leaving() set {
 		away := s.how == returned || s.how == sent || s.how == started || s.how == asked
 		for to := range s.where[""] {
 			kind := to.kind()
-			if kind == given || kind == memory || to.is(content+address) || s.how == put || kind == cell && to.root.Parent() != s.fn {
+			if kind == given || kind == memory || to.is(content+address) || s.how == put || kind == cell && to.root.Parent() != s.at.Parent() {
 				away = true
 			}
 		}
