@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/upfront-mem/upfront/arena/plain"
 )
 
 // upfront is the module of the functions and types in the tables.
@@ -222,34 +224,13 @@ var errorType = types.Universe.Lookup("error").Type()
 
 // carries reports whether a value of a type can hold memory, or a scope or pool that returns it. An
 // error never does.
-func carries(t types.Type) bool { return carriesIn(t, 0) }
-
-func carriesIn(t types.Type, depth int) bool {
-	if depth > 8 || types.Identical(t, errorType) {
-		return false
-	}
-	if name := named(t); guarded[name] || offsets[name] {
-		return true
-	}
-	switch u := t.Underlying().(type) {
-	case *types.Basic:
-		return u.Kind() == types.String || u.Kind() == types.UnsafePointer || u.Kind() == types.UntypedNil
-	case *types.Struct:
-		for f := range u.Fields() {
-			if carriesIn(f.Type(), depth+1) {
-				return true
-			}
-		}
-		return false
-	case *types.Array:
-		return carriesIn(u.Elem(), depth+1)
-	case *types.Tuple:
-		for v := range u.Variables() {
-			if carriesIn(v.Type(), depth+1) {
-				return true
-			}
-		}
-		return false
-	}
-	return true // pointers, slices, maps, channels, funcs, interfaces, type parameters
+func carries(t types.Type) (found bool) {
+	plain.Walk(read{t}, func(part plain.Part) (into bool) {
+		t := types.Unalias(part.Type.(read).Type)
+		name := named(t)
+		_, unknown := t.(*types.TypeParam)
+		found = found || guarded[name] || offsets[name] || unknown || part.IsPointer() && !types.Identical(t, errorType)
+		return !found
+	})
+	return found
 }

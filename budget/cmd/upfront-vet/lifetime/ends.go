@@ -76,17 +76,17 @@ func isBoundClose(m *ssa.MakeClosure) bool {
 	return fn.Parent() == nil && doing(fn).what == closes
 }
 
-// closedBy returns the scopes that a call of a literal closes.
-func (f *flow) closedBy(literal *ssa.Function) (list []closing) {
-	if f.visiting[literal] {
+// closedBy returns the scopes that a call of a function of the flow closes.
+func (f *flow) closedBy(fn *ssa.Function) (list []closing) {
+	if f.visiting[fn] {
 		return nil
 	}
-	f.visiting[literal] = true
-	defer delete(f.visiting, literal)
-	for i := range instructions(literal) {
+	f.visiting[fn] = true
+	defer delete(f.visiting, fn)
+	for i := range instructions(fn) {
 		if call, ok := i.(ssa.CallInstruction); ok {
 			for _, c := range f.closings(call) {
-				list = append(list, closing{c.scope, c.sure && f.always(c.scope, literal)})
+				list = append(list, closing{c.scope, c.sure && f.always(c.scope, fn)})
 			}
 		}
 	}
@@ -185,15 +185,9 @@ func (f *flow) always(scope elem, fn *ssa.Function) bool {
 
 // closesAlways returns the scopes of callers that the flow's function closes.
 func (f *flow) closesAlways() (list []place) {
-	for i := range instructions(f.root) {
-		call, ok := i.(ssa.CallInstruction)
-		if !ok {
-			continue
-		}
-		for _, c := range f.closings(call) {
-			if at := f.place(c.scope); at.Param >= 0 && !slices.Contains(list, at) && f.always(c.scope, f.root) {
-				list = append(list, at)
-			}
+	for _, c := range f.closedBy(f.root) {
+		if at := f.place(c.scope); c.sure && at.Param >= 0 && !slices.Contains(list, at) {
+			list = append(list, at)
 		}
 	}
 	return list
