@@ -65,7 +65,8 @@ func TestNewcomer(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(page), "```go\n\tway := ")
 	wrong, rest, _ := strings.Cut(rest, "\n")
-	_, rest, _ = strings.Cut(rest, "<!-- newcomer -->\n```text\n$ go vet -vettool=$(which upfront-vet) ./internal/game\n")
+	_, rest, _ = strings.Cut(rest, "<!-- newcomer -->\n```text\n"+
+		"$ go vet -vettool=$(which upfront-vet) ./internal/game\n")
 	want, _, _ := strings.Cut(rest, "```")
 	rewrite(t, filepath.Join(pond, "internal/game/way.go"), "pointMaker.TrySlice(result, maxSquares)", wrong)
 	out, err := command(t, pond, "go", vet...)
@@ -93,7 +94,7 @@ func TestHelp(t *testing.T) {
 	must(t, ".", "go", "build", "-buildvcs=false", "-o", tool, ".")
 	for _, way := range []string{"-h", "--help", "help"} {
 		out := must(t, ".", tool, way)
-		for _, name := range []string{"plain", "escape", "afterclose", "unclosed", "mapkey", "append", "fused", "//upfront:keeps"} {
+		for name := range strings.FieldsSeq("plain escape afterclose unclosed mapkey append fused //upfront:keeps") {
 			if !strings.Contains(out, name) {
 				t.Errorf("%s doesn't speak of %s:\n%s", way, name, out)
 			}

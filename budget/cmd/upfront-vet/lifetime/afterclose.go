@@ -112,7 +112,8 @@ func accessed(i ssa.Instruction) []ssa.Value {
 			return nil
 		}
 		callee := i.Call.StaticCallee()
-		if doing(callee).what == same || callee != nil && looksUp[callee.Name()] && strings.HasPrefix(pathOf(callee), upfront) {
+		isLookup := callee != nil && looksUp[callee.Name()] && strings.HasPrefix(pathOf(callee), upfront)
+		if isLookup || doing(callee).what == same {
 			return nil
 		}
 		return i.Call.Args

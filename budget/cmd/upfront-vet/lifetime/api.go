@@ -35,7 +35,9 @@ const (
 )
 
 // results are the paths from the argument to the first result.
-var results = map[verb]string{opens: opened, lends: temporary, gives: allocated, holds: held, same: "", fills: allocated}
+var results = map[verb]string{
+	opens: opened, lends: temporary, gives: allocated, holds: held, same: "", fills: allocated,
+}
 
 // summary returns the summary of a function with an effect.
 func (d does) summary(fn *ssa.Function) *summary {
@@ -151,7 +153,8 @@ var offsets = names(`
 	scope: Addr
 	arena: Ptr Slice String`)
 
-// looksUp has the functions of upfront that look up an address without access to its memory.
+// looksUp has the functions of upfront that look up an address without access to its memory, by the
+// names that they have in all types.
 var looksUp = nameSet("Put Index Free SizeOf RefTo AddrOf")
 
 // nameOf returns "scope.Maker.New" for a function of upfront, "strings.Trim" for one of another

@@ -5,16 +5,17 @@
 // The check plain reads declarations, and the check fused follows float products (products.go). All
 // other checks read the results of one analysis of each function with its literals:
 //
-//   - flow.go and origin.go find the possible values of variables, by a points-to analysis on SSA.
-//     It distinguishes fields and ignores the order of instructions.
-//   - api.go lists the effects of upfront's functions. calls.go and summary.go find the effects of
-//     other functions.
+//   - flow.go and calls.go find the possible values of variables, by a points-to analysis on SSA. It
+//     distinguishes fields and ignores the order of instructions.
+//   - api.go has the tables of upfront's functions and types. summary.go finds the effects of other
+//     functions.
 //   - ends.go finds the ends of scopes, along the paths through a function.
 //   - sinks.go finds the places to which a function passes values.
 //
-// A value may be memory of a scope, a scope, or the value at a path from a parameter. So a
-// function's summary lists the effects on its parameters. Importing packages read the summary as a
-// fact of package analysis.
+// A value is a path from a root, such as a parameter (origin.go). The last step of the path says
+// whether it is memory of a scope, a scope, or an address. A function's summary lists the paths
+// from its parameters that it returns, keeps or closes; the effects in the tables have the same
+// form. Importing packages read the summary as a fact of package analysis.
 package lifetime
 
 import "golang.org/x/tools/go/analysis"

@@ -64,7 +64,8 @@ func (f *flow) escape(s sink, e elem) string {
 		}
 	case started:
 		if !f.waits(s.at) {
-			return "a goroutine that this function doesn't wait for uses it; wait before the scope closes, or pass a copy"
+			return "a goroutine that this function doesn't wait for uses it; " +
+				"wait before the scope closes, or pass a copy"
 		}
 	}
 	return ""
@@ -196,7 +197,8 @@ func (f *flow) waits(at ssa.Instruction) bool {
 			return true
 		case ssa.CallInstruction:
 			c := i.Common()
-			if callee := c.StaticCallee(); c.IsInvoke() && c.Method.Name() == "Wait" || callee != nil && callee.Name() == "Wait" {
+			callee := c.StaticCallee()
+			if c.IsInvoke() && c.Method.Name() == "Wait" || callee != nil && callee.Name() == "Wait" {
 				return true
 			}
 		}

@@ -205,7 +205,8 @@ func (f *flow) step(i ssa.Instruction) {
 		if x := *i.Operands(nil)[0]; !copies(x.Type(), v.Type()) {
 			f.put(v, "", f.of(x))
 		}
-	case *ssa.Phi, *ssa.Slice, *ssa.Range, *ssa.ChangeType, *ssa.ChangeInterface, *ssa.MakeInterface, *ssa.SliceToArrayPointer:
+	case *ssa.Phi, *ssa.Slice, *ssa.Range,
+		*ssa.ChangeType, *ssa.ChangeInterface, *ssa.MakeInterface, *ssa.SliceToArrayPointer:
 		for _, x := range i.Operands(nil) {
 			if *x != nil {
 				f.put(i.(ssa.Value), "", f.of(*x))

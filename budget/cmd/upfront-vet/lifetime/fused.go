@@ -92,8 +92,8 @@ func isInexact(fn *types.Func) bool {
 func (p *products) findUses() {
 	for id, object := range p.pass.TypesInfo.Uses {
 		if fn, ok := object.(*types.Func); ok && isInexact(fn) && !p.keeps.covers(id.Pos()) {
-			p.pass.Reportf(id.Pos(), "%s.%s has other last bits on some targets; use a table, or a copy of its source with each product converted",
-				fn.Pkg().Name(), fn.Name())
+			p.pass.Reportf(id.Pos(), "%s.%s has other last bits on some targets; use a table, "+
+				"or a copy of its source with each product converted", fn.Pkg().Name(), fn.Name())
 		}
 	}
 }
@@ -130,8 +130,11 @@ type products struct {
 var rounded = types.NewNamed(types.NewTypeName(token.NoPos, nil, "rounded", nil), types.Typ[types.Float64], nil)
 
 func newProducts(pass *analysis.Pass) *products {
-	p := &products{pass: pass, keeps: keepsOf(pass), nodes: map[token.Pos]ast.Node{}, callers: map[*ssa.Function][]ssa.CallInstruction{},
-		values: map[string][]*ssa.Function{}, bound: map[ssa.Value]ssa.Value{}, capture: map[ssa.Value][]*ssa.Function{}, seen: map[*ssa.BinOp]bool{}}
+	p := &products{
+		pass: pass, keeps: keepsOf(pass), nodes: map[token.Pos]ast.Node{}, seen: map[*ssa.BinOp]bool{},
+		callers: map[*ssa.Function][]ssa.CallInstruction{}, values: map[string][]*ssa.Function{},
+		bound: map[ssa.Value]ssa.Value{}, capture: map[ssa.Value][]*ssa.Function{},
+	}
 	info := *pass.TypesInfo
 	info.Types = maps.Clone(info.Types)
 	for _, file := range pass.Files {
@@ -238,7 +241,8 @@ func (p *products) find() {
 				}
 				switch {
 				case isComplex128(i.Type()) && (i.Op == token.MUL || i.Op == token.QUO):
-					p.report(i, "adds products of its parts, and a compiler may fuse them; compute with float64, and convert each product")
+					p.report(i, "adds products of its parts, and a compiler may fuse them; "+
+						"compute with float64, and convert each product")
 				case i.Op == token.ADD || i.Op == token.SUB:
 					for _, x := range []ssa.Value{i.X, i.Y} {
 						p.trace(x, func(product *ssa.BinOp) { p.reportFused(product, i) })
@@ -364,8 +368,8 @@ func (p *products) report(product *ssa.BinOp, message string) {
 			break
 		}
 		message += t + "(" + text + ")"
-		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Convert the product", TextEdits: []analysis.TextEdit{
-			{Pos: n.Pos(), End: n.Pos(), NewText: []byte(t + "(")}, {Pos: n.End(), End: n.End(), NewText: []byte(")")}}}}
+		d.SuggestedFixes = convert(analysis.TextEdit{Pos: n.Pos(), End: n.Pos(), NewText: []byte(t + "(")},
+			analysis.TextEdit{Pos: n.End(), End: n.End(), NewText: []byte(")")})
 	case *ast.AssignStmt:
 		x, y := n.Lhs[0], n.Rhs[0]
 		if _, ok := y.(*ast.BinaryExpr); ok {
@@ -377,14 +381,18 @@ func (p *products) report(product *ssa.BinOp, message string) {
 		}
 		message += short(x) + " = " + t + "(" + short(x) + " * " + short(y) + ")"
 		if !hasCall(x) {
-			d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Convert the product", TextEdits: []analysis.TextEdit{
-				{Pos: n.Pos(), End: n.End(), NewText: fmt.Appendf(nil, "%[1]s = %[2]s(%[1]s * %[3]s)", types.ExprString(x), t, types.ExprString(y))}}}}
+			whole := fmt.Sprintf("%[1]s = %[2]s(%[1]s * %[3]s)", types.ExprString(x), t, types.ExprString(y))
+			d.SuggestedFixes = convert(analysis.TextEdit{Pos: n.Pos(), End: n.End(), NewText: []byte(whole)})
 		}
 	default:
 		return
 	}
 	d.Message = text + " " + message
 	p.pass.Report(d)
+}
+
+func convert(edits ...analysis.TextEdit) []analysis.SuggestedFix {
+	return []analysis.SuggestedFix{{Message: "Convert the product", TextEdits: edits}}
 }
 
 // short returns the text of an expression, or "…" for a long one.

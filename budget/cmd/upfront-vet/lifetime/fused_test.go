@@ -21,7 +21,8 @@ func forms(t *testing.T) (dir, text string) {
 		t.Fatal(err)
 	}
 	dir = t.TempDir()
-	for name, text := range map[string]string{"forms.go": string(data), "go.mod": "module example.com/forms\n\ngo 1.26\n"} {
+	module := "module example.com/forms\n\ngo 1.26\n"
+	for name, text := range map[string]string{"forms.go": string(data), "go.mod": module} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -93,8 +94,9 @@ func TestFusedForms(t *testing.T) {
 	dir, text := forms(t)
 	want := marked(text)
 	var names []string // that the compiler fuses
+	form := regexp.MustCompile(`^func ((fused|complex|exact|silent)\w+)`)
 	for line := range strings.Lines(text) {
-		if found := regexp.MustCompile(`^func ((fused|complex|exact|silent)\w+)`).FindStringSubmatch(line); found != nil {
+		if found := form.FindStringSubmatch(line); found != nil {
 			names = append(names, found[1])
 		}
 	}
@@ -106,7 +108,8 @@ func TestFusedForms(t *testing.T) {
 		t.Errorf("reported are lines %v, of %v", got, want)
 	}
 	isSpare := func(name string) bool { return strings.HasPrefix(name, "spare") }
-	if got := slices.Sorted(slices.Values(fusing(t, dir, "GOARCH=arm64"))); !slices.Equal(slices.DeleteFunc(got, isSpare), names) {
+	got := slices.DeleteFunc(slices.Sorted(slices.Values(fusing(t, dir, "GOARCH=arm64"))), isSpare)
+	if !slices.Equal(got, names) {
 		t.Errorf("fused for arm64 are %v, of %v", got, names)
 	}
 	// Other targets fuse fewer forms, and amd64's base none.
@@ -173,7 +176,8 @@ func TestFusedFix(t *testing.T) {
 		t.Errorf("%s", fixed)
 	}
 	before, _, _ := strings.Cut(string(fixed), "return x * y //!\n}\n\nfunc exactHalf")
-	if got, want := reported(t, dir, "-fused.also=example.com/forms"), []int{1 + strings.Count(before, "\n")}; !slices.Equal(got, want) {
+	want := []int{1 + strings.Count(before, "\n")}
+	if got := reported(t, dir, "-fused.also=example.com/forms"); !slices.Equal(got, want) {
 		t.Errorf("reported are lines %v, want %v", got, want)
 	}
 	for _, name := range fusing(t, dir, "GOARCH=arm64") {
@@ -189,8 +193,9 @@ func TestFusedPackages(t *testing.T) {
 	step.Needs(t, step.Check)
 	dir, _ := forms(t)
 	for flag, want := range map[string]bool{
-		"": false, "example.com/forms": true, "example.com/form": false, "example.com": false, "example.com/...": true,
-		"example.com/forms/...": true, "example.com/forms/a": false, "a,example.com/forms": true, "...": true, ",": false,
+		"": false, "example.com/forms": true, "example.com/form": false, "example.com": false,
+		"example.com/...": true, "example.com/forms/...": true, "example.com/forms/a": false,
+		"a,example.com/forms": true, "...": true, ",": false,
 	} {
 		if got := len(reported(t, dir, "-fused.also="+flag)) > 0; got != want {
 			t.Errorf("-fused.also=%s: reported %v", flag, got)
@@ -202,7 +207,8 @@ func TestFusedPackages(t *testing.T) {
 	g.edit(edit{"tests/pond/speed_test.go", "", "package main\n\nimport _ \"" + upfront + "budget/save\"\n\n" + body})
 	list := g.vet()
 	if len(list) != 1 || list[0].file != "tests/pond/speed_test.go" || list[0].line != 5 || list[0].check != "fused" ||
-		list[0].message != "v * 0.98 isn't rounded before the addition at line 5 on targets that fuse the two, such as arm64; write float64(v * 0.98)" {
+		list[0].message != "v * 0.98 isn't rounded before the addition at line 5 on targets that fuse the two, "+
+			"such as arm64; write float64(v * 0.98)" {
 		t.Error(list)
 	}
 }

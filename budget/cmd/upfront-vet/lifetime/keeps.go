@@ -30,7 +30,8 @@ func keepsOf(pass *analysis.Pass) (list keeping) {
 	for _, file := range pass.Files {
 		for _, group := range file.Comments {
 			for _, c := range group.List {
-				if rest, ok := strings.CutPrefix(c.Text, directive); ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t') {
+				word, _, _ := strings.Cut(strings.ReplaceAll(c.Text, "\t", " "), " ")
+				if word == directive {
 					list = append(list, covered(pass, file, group, c))
 				}
 			}

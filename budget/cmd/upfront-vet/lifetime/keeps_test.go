@@ -8,23 +8,26 @@ import (
 
 // TestKeeps checks that the directive silences only its line, the next, a declaration, or a file.
 func TestKeeps(t *testing.T) {
-	const head = `import "github.com/upfront-mem/upfront/scope"
+	const head = `package container_test
+import "github.com/upfront-mem/upfront/scope"
 
 `
 	cases := []struct {
 		name, text string
 		want       []int // the reported lines
 	}{
-		{"nothing", "package container_test\n" + head + "var _ = scope.Plain[string]()\n", []int{4}},
-		{"its line", "package container_test\n" + head + "var _ = scope.Plain[string]() //upfront:keeps it is refused\n", nil},
-		{"its line alone", "package container_test\n" + head +
+		{"nothing", head + "var _ = scope.Plain[string]()\n", []int{4}},
+		{"its line", head + "var _ = scope.Plain[string]() //upfront:keeps it is refused\n", nil},
+		{"its line alone", head +
 			"var _ = scope.Plain[string]() //upfront:keeps it is refused\nvar _ = scope.Plain[string]()\n", []int{5}},
-		{"the line above", "package container_test\n" + head + "//upfront:keeps\nvar _ = scope.Plain[string]()\n", nil},
-		{"two lines above", "package container_test\n" + head + "//upfront:keeps\n\nvar _ = scope.Plain[string]()\n", []int{6}},
-		{"the line behind", "package container_test\n" + head + "var _ = scope.Plain[string]()\n//upfront:keeps\n", []int{4}},
-		{"another word", "package container_test\n" + head + "var _ = scope.Plain[string]() //upfront:keepsake\n", []int{4}},
-		{"a function", "package container_test\n" + head + "// whole is wrong.\n//\n//upfront:keeps all\nfunc whole() {\n\t_ = 1\n\tscope.Plain[string]()\n}\n\nfunc other() { scope.Plain[string]() }\n", []int{12}},
-		{"the file", "//upfront:keeps all\n\npackage container_test\n" + head + "func silent() { scope.Plain[string]() }\n", nil},
+		{"the line above", head + "//upfront:keeps\nvar _ = scope.Plain[string]()\n", nil},
+		{"two lines above", head + "//upfront:keeps\n\nvar _ = scope.Plain[string]()\n", []int{6}},
+		{"the line behind", head + "var _ = scope.Plain[string]()\n//upfront:keeps\n", []int{4}},
+		{"another word", head + "var _ = scope.Plain[string]() //upfront:keepsake\n", []int{4}},
+		{"a function", head + "// whole is wrong.\n//\n//upfront:keeps all\n" +
+			"func whole() {\n\t_ = 1\n\tscope.Plain[string]()\n}\n\n" +
+			"func other() { scope.Plain[string]() }\n", []int{12}},
+		{"the file", "//upfront:keeps all\n\n" + head + "func silent() { scope.Plain[string]() }\n", nil},
 	}
 	g := newGarden(t, root)
 	file := func(i int) string { return fmt.Sprintf("scope/container/keeps%d_test.go", i) }

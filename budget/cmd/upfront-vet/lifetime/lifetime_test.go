@@ -200,7 +200,9 @@ func checkPlants(t *testing.T, module string, plants []plant) {
 	list := wrong.vet()
 	for _, p := range plants {
 		file, line := wrong.place(p)
-		i := slices.IndexFunc(list, func(f found) bool { return f.file == file && f.line == line && f.check == p.check })
+		i := slices.IndexFunc(list, func(f found) bool {
+			return f.file == file && f.line == line && f.check == p.check
+		})
 		if i < 0 {
 			t.Errorf("%s: not found at %s:%d", p.name, file, line)
 			continue

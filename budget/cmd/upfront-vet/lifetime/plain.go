@@ -33,8 +33,8 @@ type parameter to these functions, the check looks at its uses.`,
 		for _, u := range uses {
 			for _, d := range u.declared(pass) {
 				if lines := plain.Check(read{d.t}); lines != nil {
-					pass.ReportRangef(u.id, "%s[%s]%s: %s", d.name, types.TypeString(d.t, types.RelativeTo(pass.Pkg)), d.by,
-						strings.Join(lines, "\n\t"))
+					name := types.TypeString(d.t, types.RelativeTo(pass.Pkg))
+					pass.ReportRangef(u.id, "%s[%s]%s: %s", d.name, name, d.by, strings.Join(lines, "\n\t"))
 				}
 			}
 		}

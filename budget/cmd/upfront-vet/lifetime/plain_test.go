@@ -79,8 +79,8 @@ var words = []struct {
 func TestSameWords(t *testing.T) {
 	const file = "scope/container/words_test.go"
 	text := "package lifetime\n\nimport (\n"
-	for _, path := range []string{"bytes", "context", "math/big", "math/rand", "net", "net/netip", "os", "strings", "sync", "sync/atomic", "time",
-		"unsafe", "github.com/upfront-mem/upfront/arena", "github.com/upfront-mem/upfront/scope", "github.com/upfront-mem/upfront/scope/container"} {
+	for path := range strings.FieldsSeq("bytes context math/big math/rand net net/netip os strings sync sync/atomic " +
+		"time unsafe " + upfront + "arena " + upfront + "scope " + upfront + "scope/container") {
 		text += fmt.Sprintf("\t%q\n", path)
 	}
 	text += `)

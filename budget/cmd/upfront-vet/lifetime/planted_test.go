@@ -17,35 +17,44 @@ type plant struct {
 // planted has the errors by the folder of their module. The errors of frogpond's server are apart
 // from its game's.
 var planted = map[string][]plant{
-	".":  slicesOf("tests/frogpond/internal/", pointers, returns, keepers, temporaries, afters, lefts, keys, lists, speeds),
+	".": slicesOf("tests/frogpond/internal/", pointers, returns, keepers, temporaries, afters, lefts, keys,
+		lists, speeds),
 	"./": slicesOf("tests/frogpond/internal/", served),
 	"tests/frogpond/mods": {
 		{name: "a heap for what has an interface", check: "plain", file: "mod.go",
 			old:   "type mod struct {\n",
 			wrong: "var spare = arena.HeapOf[mod](nil) //!\n\ntype mod struct {\n",
 			right: "var spare = arena.HeapOf[[8]uint32](nil)\n\ntype mod struct {\n",
-			want:  "arena.HeapOf[mod]: mod.module (api.Module) holds a Go pointer; use scope.Owned, which Scope.Keep gives"},
+			want: "arena.HeapOf[mod]: mod.module (api.Module) holds a Go pointer; use scope.Owned, which " +
+				"Scope.Keep gives"},
 		{name: "a heap on a temporary of the load", check: "escape", file: "mod.go",
 			old:   "	if m.heap, err = arena.NewHeap(s.BytesUnzeroed(int(s.Free())-owner, 64), 0); err != nil {\n",
 			wrong: "	if m.heap, err = arena.NewHeap(temp.BytesUnzeroed(4096, 64), 0); err != nil { //!\n",
-			right: "	if m.heap, err = arena.NewHeap(s.BytesUnzeroed(4096+len(temp.Bytes(8)), 64), 0); err != nil {\n",
-			want:  "temp.BytesUnzeroed(4096, 64) is a temporary of the Temp at line ",
-			also:  []edit{{"mod.go", "	const owner = 128\n", "	const owner = 128\n	temp := s.Temp(8192)\n	defer temp.Close()\n	_ = owner\n"}}},
+			right: "	if m.heap, err = arena.NewHeap(s.BytesUnzeroed(4096+len(temp.Bytes(8)), 64), 0); err != " +
+				"nil {\n",
+			want: "temp.BytesUnzeroed(4096, 64) is a temporary of the Temp at line ",
+			also: []edit{{"mod.go", "	const owner = 128\n", "	const owner = 128\n" +
+				"	temp := s.Temp(8192)\n	defer temp.Close()\n	_ = owner\n"}}},
 	},
 	"scope/with/wazero": {
 		{name: "a request's memory after the request", check: "escape", file: "example_test.go",
-			old:   "		guests := with.NewGuests(s, r, with.Memory{Most: 1 << 20})\n",
-			wrong: "		guests := with.NewGuests(s, r, with.Memory{Most: 1 << 20})\n		answer = s.Bytes(16) //!\n",
-			right: "		guests := with.NewGuests(s, r, with.Memory{Most: 1 << 20})\n		answer = append(answer, s.Bytes(16)...)\n",
-			want:  "s.Bytes(16) is memory of the scope of the Do at line ",
+			old: "		guests := with.NewGuests(s, r, with.Memory{Most: 1 << 20})\n",
+			wrong: "		guests := with.NewGuests(s, r, with.Memory{Most: 1 << 20})\n" +
+				"		answer = s.Bytes(16) //!\n",
+			right: "		guests := with.NewGuests(s, r, with.Memory{Most: 1 << 20})\n" +
+				"		answer = append(answer, s.Bytes(16)...)\n",
+			want: "s.Bytes(16) is memory of the scope of the Do at line ",
 			also: []edit{{"example_test.go", "	return scratch.Do(\"request\", func(s scope.Scope) error {\n",
-				"	var answer []byte\n	defer func() { fmt.Print(string(answer)) }()\n	return scratch.Do(\"request\", func(s scope.Scope) error {\n"}}},
+				"	var answer []byte\n	defer func() { fmt.Print(string(answer)) }()\n" +
+					"	return scratch.Do(\"request\", func(s scope.Scope) error {\n"}}},
 		{name: "a request's name as a key", check: "mapkey", file: "example_test.go",
-			old:   "		had, err := mod.ExportedFunction(\"grow\").Call(ctx, 10)\n",
-			wrong: "		asked[scope.Sprintf(s, \"grow %d\", 10)]++ //!\n		had, err := mod.ExportedFunction(\"grow\").Call(ctx, 10)\n",
-			right: "		asked[fmt.Sprintf(\"grow %d\", len(scope.Sprintf(s, \"%d\", 10)))]++\n		had, err := mod.ExportedFunction(\"grow\").Call(ctx, 10)\n",
-			want:  `scope.Sprintf(s, "grow %d", 10) is memory of the scope of the Do`,
-			also:  []edit{{"example_test.go", "", "\nvar asked = map[string]int{}\n"}}},
+			old: "		had, err := mod.ExportedFunction(\"grow\").Call(ctx, 10)\n",
+			wrong: "		asked[scope.Sprintf(s, \"grow %d\", 10)]++ //!\n" +
+				"		had, err := mod.ExportedFunction(\"grow\").Call(ctx, 10)\n",
+			right: "		asked[fmt.Sprintf(\"grow %d\", len(scope.Sprintf(s, \"%d\", 10)))]++\n" +
+				"		had, err := mod.ExportedFunction(\"grow\").Call(ctx, 10)\n",
+			want: `scope.Sprintf(s, "grow %d", 10) is memory of the scope of the Do`,
+			also: []edit{{"example_test.go", "", "\nvar asked = map[string]int{}\n"}}},
 	},
 }
 
@@ -55,13 +64,15 @@ var pointers = []plant{
 		wrong: "	Says   struct{ Text string }\n	Catch  int32",
 		right: "	Says   struct{ Text [16]byte }\n	Catch  int32",
 		at:    "game/game.go:	playerCommandMaker = ",
-		want:  "scope.Plain[playerCommand]: playerCommand.Says.Text (string) holds a Go pointer; use arena.String, or arena.Inline for a short text"},
+		want: "scope.Plain[playerCommand]: playerCommand.Says.Text (string) holds a Go pointer; use " +
+			"arena.String, or arena.Inline for a short text"},
 	{name: "a pointer in a row of a table", check: "plain", file: "doom/wad.go",
 		old:   "	Name         arena.Inline[[8]byte]",
 		wrong: "	Before       *Entry\n	Name         arena.Inline[[8]byte]",
 		right: "	Before       arena.Ptr[Entry]\n	Name         arena.Inline[[8]byte]",
 		at:    "doom/wad.go:var entries = ",
-		want:  "scope.Plain[Entry]: Entry.Before (*doom.Entry) holds a Go pointer; use arena.Ptr, scope.Ref, or scope.Addr"},
+		want: "scope.Plain[Entry]: Entry.Before (*doom.Entry) holds a Go pointer; use arena.Ptr, scope.Ref, or " +
+			"scope.Addr"},
 	{name: "a slice in an object", check: "plain", file: "game/kernel.go",
 		old:   "	name   [256]byte",
 		wrong: "	lines  [][]byte\n	name   [256]byte",
@@ -85,10 +96,11 @@ var returns = []plant{
 	{name: "what is seen, in a field, by a method", check: "escape", file: "game/seen.go",
 		old:   "	if v.hits == nil || v.seen == nil {\n",
 		wrong: "	v.list = sightMaker.TrySlice(scratch, 4)[:0]\n	if v.hits == nil || v.seen == nil {\n",
-		right: "	v.list = append([]Seen(nil), sightMaker.TrySlice(scratch, 4)[:0]...)\n	if v.hits == nil || v.seen == nil {\n",
-		at:    "game/seen.go:		s.turns[player]++\n	}\n	return v.all()",
-		want:  "sightMaker.TrySlice(scratch, 4) is memory of the scope opened at line ",
-		also:  []edit{{"game/seen.go", "", "\nvar sightMaker = scope.Plain[Seen]()\n"}}},
+		right: "	v.list = append([]Seen(nil), sightMaker.TrySlice(scratch, 4)[:0]...)\n" +
+			"	if v.hits == nil || v.seen == nil {\n",
+		at:   "game/seen.go:		s.turns[player]++\n	}\n	return v.all()",
+		want: "sightMaker.TrySlice(scratch, 4) is memory of the scope opened at line ",
+		also: []edit{{"game/seen.go", "", "\nvar sightMaker = scope.Plain[Seen]()\n"}}},
 	{name: "hits, by a helper", check: "escape", file: "game/trace.go",
 		wrong: `
 func (w *worker) hitsOn(l *Level, t scope.Scope, from, to doom.Point) []hit {
@@ -165,6 +177,24 @@ func (w *worker) title(t scope.Scope, name string) string {
 `,
 		want: "text.String() is memory of the scope opened at line ",
 		also: []edit{{"game/log.go", "	\"strconv\"\n", "	\"strconv\"\n	\"strings\"\n"}}},
+	{name: "a frog of a pool, by a method value", check: "escape", file: "game/frogs.go",
+		wrong: `
+func (w *worker) anyOf(t scope.Scope) *Frog {
+	s := t.Open("pool")
+	defer w.close(s)
+	get := frogMaker.Pool(s, 4).Get
+	return get() //!
+}
+`,
+		right: `
+func (w *worker) anyOf(t scope.Scope) Frog {
+	s := t.Open("pool")
+	defer w.close(s)
+	get := frogMaker.Pool(s, 4).Get
+	return *get()
+}
+`,
+		want: "get() is memory of the scope opened at line "},
 	{name: "a frog of a pool", check: "escape", file: "game/frogs.go",
 		wrong: `
 func (w *worker) firstOf(t scope.Scope) (first *Frog) {
@@ -209,19 +239,26 @@ var keepers = []plant{
 		wrong: "	f.Sightings += uint32(len(players))\n	w.seen <- pointMaker.Clone(seen, players) //!\n",
 		right: "	f.Sightings += uint32(len(players))\n	w.seen <- append([]doom.Point(nil), players...)\n",
 		want:  "it is sent to a channel; send a copy",
-		also:  []edit{{"game/crew.go", "type worker struct {\n", "type worker struct {\n	seen chan []doom.Point\n"}, doomInCrew}},
+		also: []edit{{"game/crew.go", "type worker struct {\n", "type worker struct {\n" +
+			"	seen chan []doom.Point\n"}, doomInCrew}},
 	{name: "a list to a goroutine", check: "escape", file: "game/bots.go",
-		old:   "	l := g.Level\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
-		wrong: "	l := g.Level\n	near := pointMaker.TrySlice(scratch, 8)\n	go func() { b.Target = near[0] }() //!\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
-		right: "	l := g.Level\n	near := pointMaker.TrySlice(scratch, 8)\n	done := make(chan bool)\n	go func() { b.Target = near[0]; close(done) }()\n	<-done\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
-		want:  "a goroutine that this function doesn't wait for uses it"},
+		old: "	l := g.Level\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
+		wrong: "	l := g.Level\n	near := pointMaker.TrySlice(scratch, 8)\n" +
+			"	go func() { b.Target = near[0] }() //!\n	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
+		right: "	l := g.Level\n	near := pointMaker.TrySlice(scratch, 8)\n	done := make(chan bool)\n" +
+			"	go func() { b.Target = near[0]; close(done) }()\n	<-done\n" +
+			"	column, row := p.At.X>>gridBits, p.At.Y>>gridBits\n",
+		want: "a goroutine that this function doesn't wait for uses it"},
 	{name: "what a Do made, in a variable", check: "escape", file: "game/chart.go",
-		old:   "		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, l.seenWords())\n",
-		wrong: "		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, l.seenWords())\n		last = list //!\n",
-		right: "		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, l.seenWords())\n		last = append(last, list...)\n",
-		want:  "which closes when that returns; it is kept in the captured variable last",
+		old: "		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, l.seenWords())\n",
+		wrong: "		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, " +
+			"l.seenWords())\n		last = list //!\n",
+		right: "		list, seen := hitMaker.Slice(scratch, maxHits), seenMaker.Slice(scratch, " +
+			"l.seenWords())\n		last = append(last, list...)\n",
+		want: "which closes when that returns; it is kept in the captured variable last",
 		also: []edit{{"game/chart.go", "	return scratch.Do(\"chart\", func(scratch scope.Scope) error {\n",
-			"	var last []hit\n	defer func() { b.Rows += len(last) }()\n	return scratch.Do(\"chart\", func(scratch scope.Scope) error {\n"}}},
+			"	var last []hit\n	defer func() { b.Rows += len(last) }()\n" +
+				"	return scratch.Do(\"chart\", func(scratch scope.Scope) error {\n"}}},
 	{name: "what a method that Do calls made", check: "escape", file: "game/crew.go",
 		wrong: `
 func (w *worker) rehearse() error { return w.scratches[0].Do("rehearse", w.sketch) }
@@ -241,7 +278,8 @@ func (w *worker) sketch(s scope.Scope) error {
 }
 `,
 		want: "which closes when that returns; it is kept in values reached through w",
-		also: []edit{{"game/crew.go", "	wake      chan struct{}\n", "	wake      chan struct{}\n	drawn []hit\n"}}},
+		also: []edit{{"game/crew.go", "	wake      chan struct{}\n", "	wake      chan struct{}\n" +
+			"	drawn []hit\n"}}},
 	{name: "a name of a frog in the level, of scratch", check: "escape", file: "game/frogs.go",
 		wrong: `
 func (w *worker) name(l *Level, t scope.Scope, f *Frog) {
@@ -303,7 +341,8 @@ func (w *worker) born(t scope.Scope) (arena.Handle[Frog], scope.HandlePool[Frog]
 }
 `,
 		want: "pool.Get() is memory of the scope opened at line",
-		also: []edit{{"game/frogsystem.go", "import (\n", "import (\n	\"fmt\"\n"}, {"game/frogsystem.go", "", "\nvar _ = fmt.Errorf\n"}}},
+		also: []edit{{"game/frogsystem.go", "import (\n", "import (\n" +
+			"	\"fmt\"\n"}, {"game/frogsystem.go", "", "\nvar _ = fmt.Errorf\n"}}},
 	{name: "an Addr of what ends before", check: "escape", file: "game/frogsystem.go",
 		wrong: `
 func (l *Level) point(t scope.Scope, to *log) {
@@ -387,12 +426,14 @@ func (w *worker) glance(l *Level, t scope.Scope) {
 }
 `,
 		want: "remember keeps it in values reached through w",
-		also: []edit{{"game/crew.go", "	think     func(scope.Scope) error", "	kept []hit\n	think     func(scope.Scope) error"}}},
+		also: []edit{{"game/crew.go", "	think     func(scope.Scope) error", "	kept []hit\n" +
+			"	think     func(scope.Scope) error"}}},
 }
 
 // doomInCrew lets crew.go speak of points.
 var doomInCrew = edit{"game/crew.go", "	\"github.com/upfront-mem/upfront/scope\"\n)",
-	"	\"github.com/upfront-mem/upfront/scope\"\n	\"github.com/upfront-mem/upfront/tests/frogpond/internal/doom\"\n)"}
+	"	\"github.com/upfront-mem/upfront/scope\"\n" +
+		"	\"github.com/upfront-mem/upfront/tests/frogpond/internal/doom\"\n)"}
 
 var temporaries = []plant{
 	{name: "lines of sectors in a temporary", check: "escape", file: "doom/level.go",
@@ -400,7 +441,8 @@ var temporaries = []plant{
 		wrong: "		o.Lines = arena.SliceOf(l.Base, spare[:counts[i]]) //!\n",
 		right: "		o.Lines = arena.SliceOf(l.Base, words[:counts[i]+uint32(len(spare))])\n",
 		want:  "wordMaker.Slice(temp, 0) is a temporary of the Temp at line",
-		also:  []edit{{"doom/level.go", "	words := wordMaker.Slice(s, total)\n", "	words := wordMaker.Slice(s, total)\n	spare := wordMaker.Slice(temp, 0)\n"}}},
+		also: []edit{{"doom/level.go", "	words := wordMaker.Slice(s, total)\n", "	words := " +
+			"wordMaker.Slice(s, total)\n	spare := wordMaker.Slice(temp, 0)\n"}}},
 	{name: "the chart in a temporary", check: "escape", file: "doom/blocks.go",
 		old:   "	b.Ways = wordMaker.Slice(s, len(b.Cells))\n",
 		wrong: "	b.Ways = wordMaker.Slice(temp, len(b.Cells)) //!\n",
@@ -468,10 +510,13 @@ func (g *Game) aWay(w *worker, p *Player, b *brain) {
 `,
 		want: "pointMaker.Clone(result, b.Way[:]) is memory of the scope opened at line"},
 	{name: "hits after the query", check: "afterclose", file: "game/trace.go",
-		old:   "	defer w.close(query)\n	hits, ok := l.trace(query, from, to)\n	return ok && l.allPassable(hits, who)\n",
-		wrong: "	hits, ok := l.trace(query, from, to)\n	w.close(query)\n	return ok && l.allPassable(hits, who) //!\n",
-		right: "	hits, ok := l.trace(query, from, to)\n	passable := ok && l.allPassable(hits, who)\n	w.close(query)\n	return passable && len(hits) >= 0\n",
-		want:  "l.trace(query, from, to) is memory of the scope opened at line "},
+		old: "	defer w.close(query)\n	hits, ok := l.trace(query, from, to)\n" +
+			"	return ok && l.allPassable(hits, who)\n",
+		wrong: "	hits, ok := l.trace(query, from, to)\n	w.close(query)\n" +
+			"	return ok && l.allPassable(hits, who) //!\n",
+		right: "	hits, ok := l.trace(query, from, to)\n	passable := ok && l.allPassable(hits, who)\n" +
+			"	w.close(query)\n	return passable && len(hits) >= 0\n",
+		want: "l.trace(query, from, to) is memory of the scope opened at line "},
 	{name: "a field after both branches closed", check: "afterclose", file: "game/frogs.go",
 		wrong: `
 func (w *worker) rest(t scope.Scope, long bool) uint8 {
@@ -587,7 +632,8 @@ func (w *worker) reaches(l *Level, from, to doom.Point) bool {
 }
 `,
 		want: `the scope that w.begin("reaches") opens is still open when the function returns at line`,
-		also: []edit{{"game/players.go", "import \"github.com", "import (\n	\"github.com/upfront-mem/upfront/scope\"\n)\nimport \"github.com"}}},
+		also: []edit{{"game/players.go", "import \"github.com", "import (\n" +
+			"	\"github.com/upfront-mem/upfront/scope\"\n)\nimport \"github.com"}}},
 	{name: "a continue between", check: "unclosed", file: "game/bots.go",
 		wrong: `
 func (w *worker) count(l *Level, points []doom.Point) (n int) {
@@ -644,17 +690,23 @@ func (l *Level) probe(scratch scope.Scratch) error {
 
 var keys = []plant{
 	{name: "a formatted name in a global map", check: "mapkey", file: "game/systems.go",
-		old:   "	sys.Durations = countMaker.Slice(s, ticks)\n",
-		wrong: "	sys.Durations = countMaker.Slice(s, ticks)\n	built[scope.Sprintf(s, \"systems %s\", logName)] = ticks //!\n",
-		right: "	sys.Durations = countMaker.Slice(s, ticks)\n	ticks += built[scope.Sprintf(s, \"systems %s\", logName)]\n",
-		want:  "it becomes a key of a map that may outlive it; use strings.Clone",
-		also:  []edit{{"game/systems.go", "", "\nvar built = map[string]int{}\n"}}},
+		old: "	sys.Durations = countMaker.Slice(s, ticks)\n",
+		wrong: "	sys.Durations = countMaker.Slice(s, ticks)\n" +
+			"	built[scope.Sprintf(s, \"systems %s\", logName)] = ticks //!\n",
+		right: "	sys.Durations = countMaker.Slice(s, ticks)\n" +
+			"	ticks += built[scope.Sprintf(s, \"systems %s\", logName)]\n",
+		want: "it becomes a key of a map that may outlive it; use strings.Clone",
+		also: []edit{{"game/systems.go", "", "\nvar built = map[string]int{}\n"}}},
 	{name: "a text in a map of the game", check: "mapkey", file: "game/game.go",
-		old:   "	frame := g.budget.Frame()\n",
-		wrong: "	frame := g.budget.Frame()\n	line := g.crew.workers[0].scratches[0].Open(\"line\")\n	defer g.crew.workers[0].close(line)\n	text := line.Text()\n	g.said[text.Add(\"tick\").String()]++ //!\n",
-		right: "	frame := g.budget.Frame()\n	line := g.crew.workers[0].scratches[0].Open(\"line\")\n	defer g.crew.workers[0].close(line)\n	text := line.Text()\n	g.said[string(text.Add(\"tick\").Bytes())]++\n",
-		want:  "is memory of the scope opened at line",
-		also:  []edit{{"game/game.go", "type Game struct {\n", "type Game struct {\n	said map[string]int\n"}}},
+		old: "	frame := g.budget.Frame()\n",
+		wrong: "	frame := g.budget.Frame()\n	line := g.crew.workers[0].scratches[0].Open(\"line\")\n" +
+			"	defer g.crew.workers[0].close(line)\n	text := line.Text()\n" +
+			"	g.said[text.Add(\"tick\").String()]++ //!\n",
+		right: "	frame := g.budget.Frame()\n	line := g.crew.workers[0].scratches[0].Open(\"line\")\n" +
+			"	defer g.crew.workers[0].close(line)\n	text := line.Text()\n" +
+			"	g.said[string(text.Add(\"tick\").Bytes())]++\n",
+		want: "is memory of the scope opened at line",
+		also: []edit{{"game/game.go", "type Game struct {\n", "type Game struct {\n	said map[string]int\n"}}},
 	{name: "a struct with a name as a key", check: "mapkey", file: "doom/wad.go",
 		wrong: `
 type place struct{ file, lump string }

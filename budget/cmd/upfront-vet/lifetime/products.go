@@ -141,9 +141,12 @@ func (t *tracing) value(v ssa.Value, path string, depth int) {
 }
 
 func (t *tracing) result(call *ssa.Call, n int, path string, depth int) {
-	if b, ok := call.Common().Value.(*ssa.Builtin); ok && slices.Contains([]string{"complex", "real", "imag"}, b.Name()) {
-		for _, arg := range call.Common().Args {
-			t.value(arg, path, depth)
+	if b, ok := call.Common().Value.(*ssa.Builtin); ok {
+		switch b.Name() {
+		case "complex", "real", "imag":
+			for _, arg := range call.Common().Args {
+				t.value(arg, path, depth)
+			}
 		}
 	}
 	for _, fn := range t.p.callees(call) {
@@ -304,7 +307,8 @@ func (t *tracing) storesOf(call ssa.CallInstruction, fn *ssa.Function, at locati
 			inside = location{fn.Params[n], rest, at.index}
 		}
 	}
-	if inside.root == nil || slices.ContainsFunc(inside.index, func(v ssa.Value) bool { return strings.Contains(inside.path, "["+v.Name()+"]") }) {
+	isNamed := func(v ssa.Value) bool { return strings.Contains(inside.path, index(v)) }
+	if inside.root == nil || slices.ContainsFunc(inside.index, isNamed) {
 		return
 	}
 	t.storesIn(fn, inside, depth+1)

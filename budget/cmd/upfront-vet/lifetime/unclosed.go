@@ -21,14 +21,15 @@ func (f *flow) unclosed() {
 				continue
 			}
 			if len(o.closes) == 0 {
-				f.p.report("unclosed", o.at.Pos(), "the scope that %s opens is never closed; defer its Close", f.p.expr(o.at))
+				f.p.report("unclosed", o.at.Pos(), "the scope that %s opens is never closed; defer its Close",
+					f.p.expr(o.at))
 			} else {
 				where := "at its end"
 				if r.Pos().IsValid() {
 					where = "at " + f.p.line(r.Pos(), o.at.Pos())
 				}
-				f.p.report("unclosed", o.at.Pos(), "the scope that %s opens is still open when the function returns %s; defer its Close",
-					f.p.expr(o.at), where)
+				f.p.report("unclosed", o.at.Pos(), "the scope that %s opens is still open "+
+					"when the function returns %s; defer its Close", f.p.expr(o.at), where)
 			}
 			break
 		}
@@ -42,9 +43,8 @@ func (f *flow) leaving() set {
 		away := s.how == returned || s.how == sent || s.how == started || s.how == asked
 		for to := range s.where[""] {
 			kind := to.kind()
-			if kind == given || kind == memory || to.is(content+address) || s.how == put || kind == cell && to.root.Parent() != s.at.Parent() {
-				away = true
-			}
+			elsewhere := kind == given || kind == memory || kind == cell && to.root.Parent() != s.at.Parent()
+			away = away || elsewhere || to.is(content+address) || s.how == put
 		}
 		if away {
 			maps.Copy(leaves, f.carried(s.what))
@@ -64,7 +64,11 @@ func (f *flow) mustClose(o *origin) bool {
 		return false
 	}
 	for in := range o.in {
-		if outer := f.origin(in); outer != nil && in.path == opened && !outer.lent() && len(outer.closes) == 0 && !f.mustClose(outer) {
+		outer := f.origin(in)
+		if outer == nil || outer.lent() || in.path != opened {
+			continue
+		}
+		if len(outer.closes) == 0 && !f.mustClose(outer) {
 			return false
 		}
 	}
