@@ -5,8 +5,8 @@
 // The check plain reads declarations, and the check fused follows float products (products.go). All
 // other checks read the results of one analysis of each function with its literals:
 //
-//   - flow.go and calls.go find the possible values of variables, by a points-to analysis on SSA. It
-//     distinguishes fields and ignores the order of instructions.
+//   - flow.go and calls.go find the possible values of variables, by a points-to analysis on SSA.
+//     It distinguishes fields and ignores the order of instructions.
 //   - api.go has the tables of upfront's functions and types. summary.go finds the effects of other
 //     functions.
 //   - ends.go finds the ends of scopes, along the paths through a function.

@@ -111,11 +111,19 @@ func (f *flow) cell(v ssa.Value) places {
 
 // at returns the values of type t that a pointer points to.
 func (f *flow) at(p places, t types.Type) places {
+	if !carries(t) {
+		return nil
+	}
+	return f.load(p, isPointer(t))
+}
+
+// load returns the values that a pointer points to, which may be pointers, or not.
+func (f *flow) load(p places, pointers bool) places {
 	q := places{}
 	for e := range p[""] {
 		switch e.kind() {
 		case memory: // plain data; but strings.Fields returns strings
-			if isPointer(t) {
+			if pointers {
 				q.add("", e)
 			}
 		case keeper:
@@ -123,7 +131,7 @@ func (f *flow) at(p places, t types.Type) places {
 		case cell:
 			q.put("", f.cell(e.root).part(e.target()))
 		case given:
-			if e.path = e.target(); carries(t) && len(e.path) <= longest {
+			if e.path = e.target(); len(e.path) <= longest {
 				q.add("", e)
 			}
 		}

@@ -22,14 +22,8 @@ type pkg struct {
 	summaries map[*ssa.Function]*summary
 	flows     map[*ssa.Function]*flow
 	done      map[*ssa.Function]ssa.CallInstruction // functions that only this Do calls
-	found     []finding
-	calls     map[token.Pos]*ast.CallExpr // by their parenthesis
-}
-
-type finding struct {
-	check   string
-	pos     token.Pos
-	message string
+	found     []analysis.Diagnostic                 // with their checks as categories
+	calls     map[token.Pos]*ast.CallExpr           // by their parenthesis
 }
 
 // memories follows memory through the functions of a package, and exports facts about functions
@@ -38,7 +32,7 @@ var memories = &analysis.Analyzer{
 	Name:       "memory",
 	Doc:        "follows the memory of scopes through functions, for the other checks",
 	FactTypes:  []analysis.Fact{new(summary)},
-	ResultType: reflect.TypeFor[[]finding](),
+	ResultType: reflect.TypeFor[[]analysis.Diagnostic](),
 	Run:        func(pass *analysis.Pass) (any, error) { return look(pass) },
 }
 
@@ -48,9 +42,9 @@ func check(name, doc string) *analysis.Analyzer {
 		Name: name, Doc: doc, Requires: []*analysis.Analyzer{memories},
 		Run: func(pass *analysis.Pass) (any, error) {
 			keeps := keepsOf(pass)
-			for _, f := range pass.ResultOf[memories].([]finding) {
-				if f.check == name && !keeps.covers(f.pos) {
-					pass.Report(analysis.Diagnostic{Pos: f.pos, Message: f.message})
+			for _, d := range pass.ResultOf[memories].([]analysis.Diagnostic) {
+				if d.Category == name && !keeps.covers(d.Pos) {
+					pass.Reportf(d.Pos, "%s", d.Message)
 				}
 			}
 			return nil, nil
@@ -80,7 +74,7 @@ func knows(p *types.Package, seen map[*types.Package]bool) bool {
 	return slices.ContainsFunc(p.Imports(), func(p *types.Package) bool { return knows(p, seen) })
 }
 
-func look(pass *analysis.Pass) ([]finding, error) {
+func look(pass *analysis.Pass) ([]analysis.Diagnostic, error) {
 	if !isOurs(pass) {
 		return nil, nil
 	}
@@ -101,10 +95,12 @@ func look(pass *analysis.Pass) ([]finding, error) {
 		f.appends()
 	}
 	// Only the first of several findings at one place is reported.
-	slices.SortFunc(p.found, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.pos, b.pos), cmp.Compare(a.check, b.check), cmp.Compare(a.message, b.message))
+	slices.SortFunc(p.found, func(a, b analysis.Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Pos, b.Pos), cmp.Compare(a.Category, b.Category), cmp.Compare(a.Message, b.Message))
 	})
-	return slices.CompactFunc(p.found, func(a, b finding) bool { return a.check == b.check && a.pos == b.pos }), nil
+	return slices.CompactFunc(p.found, func(a, b analysis.Diagnostic) bool {
+		return a.Category == b.Category && a.Pos == b.Pos
+	}), nil
 }
 
 // build makes the SSA form of a package, as x/tools' buildssa does. buildssa reads every package to
@@ -157,7 +153,7 @@ func (p *pkg) flow(fn *ssa.Function) *flow {
 }
 
 func (p *pkg) report(check string, pos token.Pos, format string, args ...any) {
-	p.found = append(p.found, finding{check, pos, fmt.Sprintf(format, args...)})
+	p.found = append(p.found, analysis.Diagnostic{Category: check, Pos: pos, Message: fmt.Sprintf(format, args...)})
 }
 
 // expr returns the source text of a call.

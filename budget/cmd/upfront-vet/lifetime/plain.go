@@ -61,31 +61,28 @@ type use struct {
 // usesOf returns the uses in a package that aren't silenced, in the order of the text.
 func usesOf(pass *analysis.Pass) (list []use) {
 	keeps := keepsOf(pass)
-	for id, object := range pass.TypesInfo.Uses {
-		fn, ok := object.(*types.Func)
-		if !ok || fn.Pkg() == nil || keeps.covers(id.Pos()) {
-			continue
-		}
-		var args []types.Type
-		if of := receiver(fn); of != nil {
-			args = slices.Collect(of.TypeArgs().Types())
-		}
-		args = slices.AppendSeq(args, pass.TypesInfo.Instances[id].TypeArgs.Types())
-		if len(args) > 0 {
-			list = append(list, use{id, fn.Origin(), args, nil})
-		}
-	}
-	slices.SortFunc(list, func(a, b use) int { return int(a.id.Pos() - b.id.Pos()) })
 	for _, file := range pass.Files {
 		for _, d := range file.Decls {
+			var in *types.Func
 			if d, ok := d.(*ast.FuncDecl); ok {
-				in, _ := pass.TypesInfo.Defs[d.Name].(*types.Func)
-				for i := range list {
-					if id := list[i].id; d.Pos() <= id.Pos() && id.Pos() < d.End() {
-						list[i].in = in
-					}
-				}
+				in, _ = pass.TypesInfo.Defs[d.Name].(*types.Func)
 			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				id, _ := n.(*ast.Ident)
+				fn, ok := pass.TypesInfo.Uses[id].(*types.Func)
+				if !ok || fn.Pkg() == nil || keeps.covers(id.Pos()) {
+					return true
+				}
+				var args []types.Type
+				if of := receiver(fn); of != nil {
+					args = slices.Collect(of.TypeArgs().Types())
+				}
+				args = slices.AppendSeq(args, pass.TypesInfo.Instances[id].TypeArgs.Types())
+				if len(args) > 0 {
+					list = append(list, use{id, fn.Origin(), args, in})
+				}
+				return true
+			})
 		}
 	}
 	return list

@@ -64,21 +64,18 @@ func (f *flow) follow(i ssa.CallInstruction, v ssa.Value, path string) places {
 	for path != "" {
 		switch step := path[:1]; step {
 		case ".":
-			p, t, path = p.part(path[:2]), partOf(t, path[:2]), path[2:]
+			p, path = p.part(path[:2]), path[2:]
 		case target:
 			// The path continues with the part that is pointed to.
-			off := path[1:]
-			if k := strings.IndexAny(off, target+opened+temporary+allocated); k >= 0 {
-				off = off[:k]
+			part := path[1:]
+			if k := strings.IndexAny(part, target+opened+temporary+allocated+held); k >= 0 {
+				part = part[:k]
 			}
-			path = path[1+len(off):]
-			if t = pointedTo(t, off); t != nil {
-				p = f.at(inside(p, off), t)
-			}
+			p, path = f.load(inside(p, part), false), path[1+len(part):]
 		case held:
 			return places{"": f.scopes(p, t)}
 		case opened, temporary:
-			p, t, path = f.open(i, step, f.scopes(p, t)), types.Typ[types.Invalid], path[1:]
+			p, path = f.open(i, step, f.scopes(p, t)), path[1:]
 		case allocated:
 			m := places{}
 			for e := range f.scopes(p, t) {
@@ -88,53 +85,9 @@ func (f *flow) follow(i ssa.CallInstruction, v ssa.Value, path string) places {
 		default:
 			return nil
 		}
-		if t == nil {
-			return nil
-		}
+		t = types.Typ[types.Invalid] // what follows is no pointer to a scope
 	}
 	return p
-}
-
-// pointedTo returns the type of a part of a pointer's target, or nil.
-func pointedTo(t types.Type, off string) types.Type {
-	switch u := t.Underlying().(type) {
-	case *types.Pointer:
-		return partOf(u.Elem(), off)
-	case *types.Slice, *types.Map, *types.Chan:
-		return partOf(t, off)
-	}
-	return nil
-}
-
-// partOf returns the type of a part of a value, or nil.
-func partOf(t types.Type, off string) types.Type {
-	for off != "" && t != nil {
-		step := content
-		if off[0] == '.' {
-			step = off[:2]
-		} else if strings.HasPrefix(off, key) {
-			step = key
-		}
-		off = strings.TrimPrefix(off, step)
-		u, elements := t.Underlying().(interface{ Elem() types.Type })
-		switch s := t.Underlying().(type) {
-		case *types.Struct:
-			i := int(step[1] - '0')
-			if step[0] != '.' || i >= s.NumFields() {
-				return nil
-			}
-			t = s.Field(i).Type()
-		case *types.Map:
-			if t = s.Elem(); step == key {
-				t = s.Key()
-			}
-		default:
-			if t = nil; elements && step == content {
-				t = u.Elem()
-			}
-		}
-	}
-	return t
 }
 
 // paramOf returns the number of a parameter of the flow's function, or -1.
