@@ -43,6 +43,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// TestFields checks that a step of a field isn't taken for another step.
+func TestFields(t *testing.T) {
+	for i := range 200 {
+		for _, step := range []string{target, address, opened, temporary, allocated, held} {
+			if strings.Contains(field(i), step) {
+				t.Errorf("field %d: %s contains %s", i, field(i), step)
+			}
+		}
+	}
+	if field(46) == field(47) {
+		t.Error("fields 46 and 47 are one step")
+	}
+}
+
 // slicesOf returns the plants of several lists, with their files below a folder.
 func slicesOf(below string, lists ...[]plant) (all []plant) {
 	for _, p := range slices.Concat(lists...) {

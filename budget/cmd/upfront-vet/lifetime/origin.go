@@ -15,16 +15,16 @@ type elem struct {
 	made ssa.Instruction // memory: the call that returned it
 }
 
-// Steps of paths. A field is a step of two bytes.
+// Steps of paths. A field is a step of two bytes; its second is none of these.
 const (
 	content   = "[]" // an element of a slice, a map or a channel
 	key       = "[k]"
 	target    = "*" // the target of a pointer
 	address   = "&" // last: the address of the part before
-	opened    = "^" // last: a scope that the root opened, or received from Do or Load
-	temporary = "~" // last: a scope for temporaries
+	opened    = "+" // last: a scope that the root opened, or received from Do or Load
+	temporary = "-" // last: a scope for temporaries
 	allocated = "$" // last: memory of the scope before
-	held      = "@" // of an effect: the scope of a value that holds one
+	held      = "!" // of an effect: the scope of a value that holds one
 )
 
 func field(i int) string { return "." + string(rune('0'+min(i, '~'-'0'))) }

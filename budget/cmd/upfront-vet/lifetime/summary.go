@@ -109,9 +109,9 @@ func (f *flow) place(e elem) place {
 	return place{f.paramOf(e.root), path}
 }
 
-// given returns the place of a result for callers. It may be a scope that the function leaves open,
+// placeOfResult returns the place of a result for callers. It may be a scope that the function leaves open,
 // or memory of a temporary.
-func (f *flow) given(e elem) place {
+func (f *flow) placeOfResult(e elem) place {
 	at := f.place(e)
 	o := f.origin(e.scope())
 	if o == nil || len(o.in) != 1 {
@@ -133,7 +133,7 @@ func (f *flow) summarize() *summary {
 			at = strings.TrimPrefix(at, field(0))
 		}
 		for e := range elems {
-			if from := f.given(e); from.Param >= 0 {
+			if from := f.placeOfResult(e); from.Param >= 0 {
 				s.Moves = append(s.Moves, move{from, asResult, at})
 			}
 		}
