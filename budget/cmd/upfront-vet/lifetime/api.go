@@ -51,17 +51,16 @@ func (d does) summary(fn *ssa.Function) *summary {
 	return &summary{Moves: []move{{place{d.arg, path}, asResult, first(fn.Signature.Results().Len() > 1)}}}
 }
 
-// table has the functions of upfront that the checks follow, by their effect. The result of another
-// function of upfront counts as no memory of a scope.
+// table has the functions of upfront whose effect can't be read from their source, mostly because
+// they compute addresses. A method has the name of the type that declares it.
 var table = effects(map[does]string{
 	{opens, 0}: "scope: Scope.Open Scratch.Open",
 	{lends, 0}: "scope: Scope.Temp",
 	{gives, 0}: `
 		scope: Scope.AllocUnzeroed Scope.AllocUnzeroedAs Scope.TryAllocUnzeroed
 			Scope.Bytes Scope.BytesUnzeroed Scope.New Scope.Slice
-			Text.Bytes Text.String Builder.Done pool.Get pool.At Pool.Get Pool.GetUnzeroed
-			HandlePool.Get HandlePool.At ObjectPool.Get SharedPool.Get
-			Sprintf StringOf ReadFile ReadAt
+			Text.Bytes Text.String Builder.Done pool.Get pool.At Pool.GetUnzeroed
+			HandlePool.Get HandlePool.At SharedPool.Get Sprintf ReadFile ReadAt
 		scope/cache: Of.Get Of.At Of.Add Of.GetOrLoad
 		scope/container: List.At List.Slice Deque.At Map.Get StringMap.Get StringMap.GetBytes
 		arena: PoolProxy.Get HandlePoolProxy.Get`,
@@ -77,18 +76,18 @@ var table = effects(map[does]string{
 		scope: Maker.Build Maker.List Maker.Pool Maker.HandlePool Maker.SharedPool ObjectMaker.Pool
 		scope/flow: Host.Load Host.NewRunner`,
 	{same, 0}: `
-		scope: Text.Add Text.AddInt Text.Reset Addr.Get Scratches.Scratch Scratches.Pick
+		scope: Addr.Get Scratches.Scratch
 		scope/container: NewListOn NewDequeOn NewMapOn NewStringMapOn
-		budget: Budget.Scratch Budget.Scratches Lease.Scratch
-		arena: Ptr.Get Slice.Get String.Get Inline.Bytes Inline.String BlockFrom NewString
+		budget: Budget.Scratches
+		arena: Ptr.Get Slice.Get String.Get BlockFrom NewString
 			NewLinear NewStack NewRing NewFrame NewHeap NewBuddy NewBlockPool
 			BlockPool.Get BlockPool.GetUnzeroed BlockPool.At
 			Heap.Alloc Heap.Realloc Heap.Shared Buddy.Alloc Buddy.Realloc Buddy.Shared
-			Shared.Alloc Shared.Realloc Linear.Alloc Linear.Far LinearFar.Alloc
-			Stack.Alloc Stack.Far StackFar.Alloc Ring.Alloc Ring.Oldest Ring.Overwrite Frame.Alloc`,
+			Shared.Alloc Shared.Realloc Linear.Alloc LinearFar.Alloc
+			Stack.Alloc StackFar.Alloc Ring.Alloc Ring.Oldest Ring.Overwrite Frame.Alloc`,
 	{same, 1}: `
 		scope: AddrOf
-		arena: PtrTo SliceOf StringOf HeapMaker.New HeapMaker.Make HeapMaker.Slice HeapMaker.Grow`,
+		arena: PtrTo SliceOf StringOf HeapMaker.New HeapMaker.Slice`,
 	{fills, 1}:  "scope: Maker.Make ObjectMaker.Make",
 	{calls, 0}:  "scope: Scope.Do Scratch.Do",
 	{loads, 2}:  "budget: Load",

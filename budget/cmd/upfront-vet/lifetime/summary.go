@@ -99,8 +99,8 @@ func (f *flow) paramOf(v ssa.Value) int {
 	return slices.Index(f.root.Params, p)
 }
 
-// place returns the place of an elem for callers of the flow's function. Its Param is -1 if there is
-// none.
+// place returns the place of an elem for callers of the flow's function. If there is none, Param
+// is -1.
 func (f *flow) place(e elem) place {
 	path, _ := e.pointer()
 	if f.origin(e.scope()) != nil {
@@ -109,8 +109,8 @@ func (f *flow) place(e elem) place {
 	return place{f.paramOf(e.root), path}
 }
 
-// placeOfResult returns the place of a result for callers. It may be a scope that the function leaves open,
-// or memory of a temporary.
+// placeOfResult returns the place of a result for callers. The result may be a scope that the
+// function leaves open, or memory of a temporary.
 func (f *flow) placeOfResult(e elem) place {
 	at := f.place(e)
 	o := f.origin(e.scope())
