@@ -34,14 +34,11 @@ func closingsOfAny(scopes set) (list []closing) {
 
 // closings returns the scopes that a call closes, also through functions that it calls.
 func (f *flow) closings(i ssa.CallInstruction) []closing {
-	list, known := f.closing[i]
-	if !known {
-		list = f.closingsOf(i)
-		if len(f.visiting) == 0 {
-			f.closing[i] = list
-		}
+	if _, known := f.closing[i]; !known {
+		f.closing[i] = nil // a recursive call closes nothing
+		f.closing[i] = f.closingsOf(i)
 	}
-	return list
+	return f.closing[i]
 }
 
 func (f *flow) closingsOf(i ssa.CallInstruction) (list []closing) {
@@ -78,11 +75,6 @@ func isBoundClose(m *ssa.MakeClosure) bool {
 
 // closedBy returns the scopes that a call of a function of the flow closes.
 func (f *flow) closedBy(fn *ssa.Function) (list []closing) {
-	if f.visiting[fn] {
-		return nil
-	}
-	f.visiting[fn] = true
-	defer delete(f.visiting, fn)
 	for i := range instructions(fn) {
 		if call, ok := i.(ssa.CallInstruction); ok {
 			for _, c := range f.closings(call) {

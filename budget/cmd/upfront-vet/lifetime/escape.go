@@ -76,8 +76,7 @@ func (f *flow) gone(o *origin, at ssa.Instruction) bool {
 	if o.lent() || o.scope.path == temporary && !(o.ends && !o.lost) {
 		return true
 	}
-	s := f.states(o)[at]
-	return s&(open|unsure) == 0 && s&(closed|deferred) != 0
+	return f.states(o)[at]&(closed|deferred) != 0
 }
 
 // outside names the place that a value is stored in, if the place outlives the function; else it

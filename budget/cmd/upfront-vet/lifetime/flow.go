@@ -19,17 +19,15 @@ type flow struct {
 	returns map[*ssa.Function]places
 	bound   map[*ssa.Function]bool // literals whose callers are known
 	origins map[ssa.Value]*origin
+	closing map[ssa.CallInstruction][]closing
 	again   bool
-
-	closing  map[ssa.CallInstruction][]closing
-	visiting map[*ssa.Function]bool
 }
 
 func newFlow(p *pkg, root *ssa.Function) *flow {
 	f := &flow{p: p, root: root, fns: appendAll(nil, root),
 		values: map[ssa.Value]places{}, cells: map[ssa.Value]places{}, returns: map[*ssa.Function]places{},
 		bound: map[*ssa.Function]bool{}, origins: map[ssa.Value]*origin{},
-		closing: map[ssa.CallInstruction][]closing{}, visiting: map[*ssa.Function]bool{}}
+		closing: map[ssa.CallInstruction][]closing{}}
 	f.solve()
 	f.settle()
 	return f
