@@ -8,7 +8,7 @@ import (
 )
 
 // An elem is one possible value of a variable, or a value reached through it: the value at a path
-// from a root. The path's last step tells its kind.
+// from a root. The path's last step says its kind.
 type elem struct {
 	root ssa.Value       // a parameter, a global, a variable, or the call or parameter of a scope
 	path string          // the steps from the root

@@ -85,7 +85,7 @@ func (f *flow) follow(i ssa.CallInstruction, v ssa.Value, path string) places {
 		default:
 			return nil
 		}
-		t = types.Typ[types.Invalid] // what follows is no pointer to a scope
+		t = types.Typ[types.Invalid] // a later step has no pointer to a scope
 	}
 	return p
 }
