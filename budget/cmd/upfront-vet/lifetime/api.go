@@ -226,7 +226,10 @@ var errorType = types.Universe.Lookup("error").Type()
 
 // carries reports whether a value of a type can hold memory, or a scope or pool that returns it. An
 // error never does.
-func carries(t types.Type) (found bool) {
+func (p *pkg) carries(t types.Type) (found bool) {
+	if found, known := p.carrying[t]; known {
+		return found
+	}
 	plain.Walk(read{t}, func(part plain.Part) (into bool) {
 		t := types.Unalias(part.Type.(read).Type)
 		name := named(t)
@@ -234,5 +237,6 @@ func carries(t types.Type) (found bool) {
 		found = found || guarded[name] || offsets[name] || unknown || part.IsPointer() && !types.Identical(t, errorType)
 		return !found
 	})
+	p.carrying[t] = found
 	return found
 }

@@ -79,7 +79,7 @@ func (f *flow) round() {
 
 // put adds elems to a place of a value.
 func (f *flow) put(v ssa.Value, at string, q places) {
-	if len(q) == 0 || !carries(v.Type()) {
+	if len(q) == 0 || !f.p.carries(v.Type()) {
 		return
 	}
 	if f.values[v] == nil {
@@ -109,7 +109,7 @@ func (f *flow) cell(v ssa.Value) places {
 
 // at returns the values of type t that a pointer points to.
 func (f *flow) at(p places, t types.Type) places {
-	if !carries(t) {
+	if len(p) == 0 || !f.p.carries(t) {
 		return nil
 	}
 	return f.load(p, isPointer(t))

@@ -24,6 +24,7 @@ type pkg struct {
 	done      map[*ssa.Function]ssa.CallInstruction // functions that only this Do calls
 	found     []analysis.Diagnostic                 // with their checks as categories
 	calls     map[token.Pos]*ast.CallExpr           // by their parenthesis
+	carrying  map[types.Type]bool
 }
 
 // memories follows memory through the functions of a package, and exports facts about functions
@@ -79,7 +80,8 @@ func look(pass *analysis.Pass) ([]analysis.Diagnostic, error) {
 		return nil, nil
 	}
 	built := build(pass)
-	p := &pkg{pass: pass, ssa: built, summaries: map[*ssa.Function]*summary{}, flows: map[*ssa.Function]*flow{}}
+	p := &pkg{pass: pass, ssa: built, summaries: map[*ssa.Function]*summary{}, flows: map[*ssa.Function]*flow{},
+		carrying: map[types.Type]bool{}}
 	named := functions(pass, built)
 	p.findDone(named)
 	for _, fn := range named {

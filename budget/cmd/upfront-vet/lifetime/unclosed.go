@@ -73,7 +73,7 @@ func (f *flow) mustClose(o *origin) bool {
 		}
 	}
 	for v := range o.fn.Signature.Results().Variables() {
-		if carries(v.Type()) { // a result may hold it
+		if f.p.carries(v.Type()) { // a result may hold it
 			return false
 		}
 	}
