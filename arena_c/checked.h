@@ -37,10 +37,10 @@ const char *upfront_text(uint32_t id);
 void upfront_fail_at(uint64_t n);
 int upfront_failed(void);
 
-/* Describe an address and return the bytes written; Go's platform/crash calls them. A text that
- * doesn't fit is cut at the end; it still ends with a newline, and has no closing zero. `map` is a
- * map with its whole block; `name` is the budget's name. For an address in a closed budget, `site`
- * is the number of the closing call's text. */
+/* Describe an address and return the bytes written; Go's budget/internal/crash calls them. A text
+ * that doesn't fit is cut at the end; it still ends with a newline, and has no closing zero. `map`
+ * is a map with its whole block; `name` is the budget's name. For an address in a closed budget,
+ * `site` is the number of the closing call's text. */
 size_t upfront_describe(const void *map, const char *name, uintptr_t address, char *out, size_t room);
 size_t upfront_describe_closed(const void *site, const char *name, uintptr_t address, char *out, size_t room);
 

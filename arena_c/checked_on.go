@@ -90,7 +90,8 @@ func liveObjects(r unsafe.Pointer, list []LiveObject) ([]LiveObject, bool) {
 	}
 }
 
-// DescribeFault returns the address of upfront_describe, for platform/crash. Its argument is a Map.
+// DescribeFault returns the address of upfront_describe, for budget/internal/crash. Its argument is
+// a Map.
 func DescribeFault() unsafe.Pointer { return C.upfront_describe_address() }
 
 // DescribeClosed returns the address of upfront_describe_closed. Its argument is a number from

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget/internal/crash"
 	"github.com/upfront-mem/upfront/platform"
-	"github.com/upfront-mem/upfront/platform/crash"
 )
 
 // watchFaults adds the object or arena at the address to the report of a crash in the budget or its

@@ -19,7 +19,8 @@ type Pages struct {
 // Go allocations, and a page fault for each page touched.
 func (p *Pages) Alloc(size, align uint64) unsafe.Pointer {
 	if align == 0 || align&(align-1) != 0 {
-		panic(fmt.Sprintf("platform: BUG: Pages.Alloc of %d bytes aligned to %d, which is no power of two", size, align))
+		panic(fmt.Sprintf("platform: BUG: Pages.Alloc of %d bytes aligned to %d, which is no power of two",
+			size, align))
 	}
 	page := uint64(os.Getpagesize())
 	whole := max(size+page-1, page) &^ (page - 1)

@@ -38,7 +38,7 @@ func TestPages(t *testing.T) {
 }
 
 func TestPagesThatTheSystemRefuses(t *testing.T) {
-	for _, fault := range platform.InjectableFaults() {
+	for _, fault := range platform.InjectableFaults {
 		var pages platform.Pages
 		restore := platform.InjectFault(fault, 1)
 		p := pages.Alloc(1, 1)

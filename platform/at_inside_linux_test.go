@@ -35,7 +35,8 @@ func TestCollision(t *testing.T) {
 		assert.Equal(t, c.line, line, "%#x-%#x", c.first, c.end)
 		assert.Equal(t, c.line != "", found)
 	}
-	for _, garbage := range []string{"", "\n\n", "- ", "0-", "-ffff r", "0 ffff", "0x0-0xffff r", "fffffffffffffffffff-0 r", "é-è"} {
+	for _, garbage := range []string{"", "\n\n", "- ", "0-", "-ffff r", "0 ffff", "0x0-0xffff r",
+		"fffffffffffffffffff-0 r", "é-è"} {
 		_, found := collision([]byte(garbage), 0, 1<<40)
 		assert.False(t, found, garbage)
 	}

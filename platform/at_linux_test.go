@@ -118,11 +118,13 @@ func TestAKeptRangeIsTakenOver(t *testing.T) {
 	for _, c := range []struct {
 		base       uintptr
 		size, head uint64
-	}{{base, 5 * edge, edge}, {base, 4 * edge, 0}, {base, 4 * edge, 2 * edge}, {base + edge, edge, edge}, {base - edge, 2 * edge, edge}} {
+	}{{base, 5 * edge, edge}, {base, 4 * edge, 0}, {base, 4 * edge, 2 * edge}, {base + edge, edge, edge},
+		{base - edge, 2 * edge, edge}} {
 		_, err := platform.Reserve(c.base, c.size, platform.Head{Size: c.head})
 		require.ErrorIs(t, err, unix.EEXIST)
-		assert.EqualError(t, err, fmt.Sprintf("platform: reserve %d bytes at %#x: file exists: base %#x is kept for reuse "+
-			"by a range of at most 262144 bytes with the same head of 65536; choose another base", c.size, c.base, base))
+		assert.EqualError(t, err, fmt.Sprintf("platform: reserve %d bytes at %#x: file exists: base %#x is kept for "+
+			"reuse by a range of at most 262144 bytes with the same head of 65536; choose another base", c.size,
+			c.base, base))
 	}
 	assert.False(t, platform.Keeps(0, edge, platform.Head{Size: edge}))
 	assert.True(t, platform.Keeps(base, 3*edge, platform.Head{Size: edge}))
@@ -169,7 +171,8 @@ func TestFaultsAtABaseLeaveNothing(t *testing.T) {
 	restore := platform.InjectFault("map", 1)
 	_, err := platform.Reserve(base, 4*edge, platform.Head{Size: edge})
 	assert.True(t, restore())
-	assert.EqualError(t, err, fmt.Sprintf("platform: reserve 262144 bytes at %#x: injected fault: cannot allocate memory", base))
+	assert.EqualError(t, err, fmt.Sprintf("platform: reserve 262144 bytes at %#x: injected fault: cannot allocate "+
+		"memory", base))
 
 	r := reserveAt(t, base, 4*edge, edge)
 	require.NoError(t, r.Commit())
@@ -196,12 +199,15 @@ func TestABaseMisused(t *testing.T) {
 		size, head uint64
 		text       string
 	}{
-		{high + 4096, edge, 0, "platform: BUG: reserve 65536 bytes at 0x40001000: the base is not a multiple of 65536 bytes"},
+		{high + 4096, edge, 0, "platform: BUG: reserve 65536 bytes at 0x40001000: the base is not a multiple of " +
+			"65536 bytes"},
 		{high, 0, 0, "platform: BUG: reserve 0 bytes at 0x40000000: not a multiple of the page, "},
 		{high, 1, 0, "platform: BUG: reserve 1 bytes at 0x40000000: not a multiple of the page, "},
 		{high, edge, 1, "platform: BUG: reserve 65536 bytes at 0x40000000: head 1 is not a multiple of the page, "},
-		{high, edge, 2 * edge, "platform: BUG: reserve 65536 bytes at 0x40000000: head 131072 is not a multiple of the page, "},
-		{high, math.MaxUint64 &^ (edge - 1), 0, "platform: reserve 18446744073709486080 bytes at 0x40000000: beyond this target's"},
+		{high, edge, 2 * edge, "platform: BUG: reserve 65536 bytes at 0x40000000: head 131072 is not a multiple of " +
+			"the page, "},
+		{high, math.MaxUint64 &^ (edge - 1), 0,
+			"platform: reserve 18446744073709486080 bytes at 0x40000000: beyond this target's"},
 		{^uintptr(0) &^ (edge - 1), edge, 0, "beyond this target's address space"},
 	} {
 		_, err := platform.Reserve(c.base, c.size, platform.Head{Size: c.head})

@@ -20,7 +20,8 @@ const (
 // are mounted, the version without the memory controller has no files of these names.
 func (t teller) cgroups() []Limit {
 	mountinfo, own := t.text("proc/self/mountinfo"), t.text("proc/self/cgroup")
-	return append(t.unified(cgroupDirectories(mountinfo, own, unified)), t.memory1(cgroupDirectories(mountinfo, own, memory1))...)
+	return append(t.unified(cgroupDirectories(mountinfo, own, unified)),
+		t.memory1(cgroupDirectories(mountinfo, own, memory1))...)
 }
 
 // unified reads version 2: every group above has its own limit, and its use includes that of the
@@ -34,7 +35,8 @@ func (t teller) unified(directories []string) (all []Limit) {
 		}
 		used, _ := t.number(path.Join(directory, "memory.current"))
 		used -= min(used, t.cached(directory, "active_file", "inactive_file"))
-		all = append(all, Limit{"cgroup memory.max", bound, used, "docker run --memory, systemd MemoryMax (" + file + ")"})
+		all = append(all, Limit{"cgroup memory.max", bound, used, "docker run --memory, systemd MemoryMax (" +
+			file + ")"})
 	}
 	return all
 }
@@ -52,7 +54,8 @@ func (t teller) memory1(directories []string) (all []Limit) {
 		if !ok {
 			continue
 		}
-		if hierarchy, ok := t.number(path.Join(directory, "memory.use_hierarchy")); innermost.Name != "" && ok && hierarchy == 0 {
+		if hierarchy, ok := t.number(path.Join(directory, "memory.use_hierarchy")); innermost.Name != "" && ok &&
+			hierarchy == 0 {
 			break
 		}
 		used, _ := t.number(path.Join(directory, "memory.usage_in_bytes"))

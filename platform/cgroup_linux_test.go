@@ -78,29 +78,35 @@ func TestGroupsOfVersion2(t *testing.T) {
 	const cg = "/sys/fs/cgroup"
 	const a, b, c = cg + "/a", cg + "/a/b", cg + "/a/b/c"
 	runGroups(t, map[string]groupCase{
-		"its own":     {mounted2, "0::/a\n", map[string]string{a + max: "1000\n", a + current: "300\n"}, []bound{{1000, 300, a + max}}},
+		"its own": {mounted2, "0::/a\n", map[string]string{a + max: "1000\n", a + current: "300\n"},
+			[]bound{{1000, 300, a + max}}},
 		"max is none": {mounted2, "0::/a\n", map[string]string{a + max: "max\n"}, nil},
 		"zero is one": {mounted2, "0::/a\n", map[string]string{a + max: "0\n"}, []bound{{0, 0, a + max}}},
-		"the parent is smaller": {mounted2, "0::/a/b/c\n", map[string]string{c + max: "1000\n", c + current: "10\n", b + max: "max\n",
-			a + max: "500\n", a + current: "400\n"}, []bound{{500, 400, a + max}, {1000, 10, c + max}}},
+		"the parent is smaller": {mounted2, "0::/a/b/c\n", map[string]string{c + max: "1000\n", c + current: "10\n",
+			b + max: "max\n", a + max: "500\n", a + current: "400\n"},
+			[]bound{{500, 400, a + max}, {1000, 10, c + max}}},
 		"the parent is larger and fuller": {mounted2, "0::/a/b\n", map[string]string{b + max: "500\n",
 			a + max: "1000\n", a + current: "900\n"}, []bound{{1000, 900, a + max}, {500, 0, b + max}}},
 		"cached files go": {mounted2, "0::/a\n", map[string]string{a + max: "1000\n", a + current: "900\n",
-			a + stat: "anon 200\nfile 700\nactive_file 300\ninactive_file 350\nunevictable 50\n"}, []bound{{1000, 250, a + max}}},
+			a + stat: "anon 200\nfile 700\nactive_file 300\ninactive_file 350\nunevictable 50\n"},
+			[]bound{{1000, 250, a + max}}},
 		"more cached than used": {mounted2, "0::/a\n", map[string]string{a + max: "1000\n", a + current: "900\n",
 			a + stat: "active_file 950\n"}, []bound{{1000, 0, a + max}}},
 		"cached beyond all numbers": {mounted2, "0::/a\n", map[string]string{a + max: "9\n", a + current: "5\n",
 			a + stat: "active_file 18446744073709551615\ninactive_file 2\n"}, []bound{{9, 5, a + max}}},
-		"blanks and backslashes": {"1 2 0:3 /a\\040\\134\\011 /c\\040g\\0121 rw - cgroup2 none rw\n", "0::/a \\\t/b:c d\n",
-			map[string]string{"/c g\n1/b:c d/memory.max": "7\n"}, []bound{{7, 0, "/c g\n1/b:c d/memory.max"}}},
-		"deleted":            {mounted2, "0::/a/b (deleted)\n", map[string]string{a + max: "7\n"}, []bound{{7, 0, a + max}}},
+		"blanks and backslashes": {"1 2 0:3 /a\\040\\134\\011 /c\\040g\\0121 rw - cgroup2 none rw\n",
+			"0::/a \\\t/b:c d\n", map[string]string{"/c g\n1/b:c d/memory.max": "7\n"},
+			[]bound{{7, 0, "/c g\n1/b:c d/memory.max"}}},
+		"deleted": {mounted2, "0::/a/b (deleted)\n", map[string]string{a + max: "7\n"},
+			[]bound{{7, 0, a + max}}},
 		"no files":           {mounted2, "0::/a\n", nil, nil},
 		"no mount":           {"", "0::/a\n", map[string]string{a + max: "7\n"}, nil},
 		"no group":           {mounted2, "", map[string]string{cg + max: "7\n"}, nil},
 		"garbage in numbers": {mounted2, "0::/a\n", map[string]string{a + max: "-5\n", cg + max: "1e3"}, nil},
-		"garbage in use":     {mounted2, "0::/a\n", map[string]string{a + max: "5", a + current: "many"}, []bound{{5, 0, a + max}}},
-		"garbage in paths": {"x\n - \n1 2 3 4 5 6 - cgroup2 a b\n- cgroup2\n" + mounted2, "\n:\n::\n0::relative\n0:memory\n0::/a",
-			map[string]string{a + max: "5"}, []bound{{5, 0, a + max}}},
+		"garbage in use": {mounted2, "0::/a\n", map[string]string{a + max: "5", a + current: "many"},
+			[]bound{{5, 0, a + max}}},
+		"garbage in paths": {"x\n - \n1 2 3 4 5 6 - cgroup2 a b\n- cgroup2\n" + mounted2,
+			"\n:\n::\n0::relative\n0:memory\n0::/a", map[string]string{a + max: "5"}, []bound{{5, 0, a + max}}},
 	})
 }
 
@@ -118,8 +124,8 @@ func TestGroupsInContainers(t *testing.T) {
 			map[string]string{"/cg/b/memory.max": "7\n", "/cg/memory.max": "8\n"}, []bound{{8, 0, "/cg/memory.max"}}},
 		"the mount begins above": {"1 2 0:3 /.. /cg rw - cgroup2 none rw\n", "0::/../x\n",
 			map[string]string{"/cg/x/memory.max": "7\n"}, []bound{{7, 0, "/cg/x/memory.max"}}},
-		"the shortest root of several": {"1 2 0:3 /a/b /part rw - cgroup2 none rw\n1 2 0:3 / /whole rw - cgroup2 none rw\n" +
-			"1 2 0:3 /other /beside rw - cgroup2 none rw\n", "0::/a/b\n",
+		"the shortest root of several": {"1 2 0:3 /a/b /part rw - cgroup2 none rw\n1 2 0:3 / /whole rw - cgroup2 " +
+			"none rw\n1 2 0:3 /other /beside rw - cgroup2 none rw\n", "0::/a/b\n",
 			map[string]string{"/part/memory.max": "7\n", "/whole/a/memory.max": "8\n", "/beside/memory.max": "9\n"},
 			[]bound{{8, 0, "/whole/a/memory.max"}}},
 		"the later of two": {"1 2 0:3 / /old rw - cgroup2 none rw\n1 2 0:3 / /new rw - cgroup2 none rw\n", "0::/\n",
@@ -128,29 +134,37 @@ func TestGroupsInContainers(t *testing.T) {
 }
 
 func TestGroupsOfVersion1(t *testing.T) {
-	const limit, usage, stat, hierarchy = "/memory.limit_in_bytes", "/memory.usage_in_bytes", "/memory.stat", "/memory.use_hierarchy"
+	const limit, usage, stat, hierarchy = "/memory.limit_in_bytes", "/memory.usage_in_bytes", "/memory.stat",
+		"/memory.use_hierarchy"
 	const group = "5:cpu,cpuacct:/wrong\n4:memory:/a/b\n1:name=memory:/wrong\n"
 	const cg, b = "/sys/fs/cgroup/memory", "/sys/fs/cgroup/memory/a/b"
 	const a = cg + "/a"
 	runGroups(t, map[string]groupCase{
 		"its own": {mounted1, group, map[string]string{b + limit: "1000\n", b + usage: "900\n", cg + limit: none1,
-			b + stat: "total_active_file 100\ntotal_inactive_file 200\nactive_file 5\nhierarchical_memory_limit 1000\n"},
+			b + stat: "total_active_file 100\ntotal_inactive_file 200\nactive_file 5\n" +
+				"hierarchical_memory_limit 1000\n"},
 			[]bound{{1000, 600, b + limit}}},
 		"unlimited": {mounted1, group, map[string]string{b + limit: none1, a + limit: "9223372036854775807\n",
 			b + stat: "hierarchical_memory_limit 9223372036854710272\n"}, nil},
-		"the parent is smaller": {mounted1, group, map[string]string{b + limit: "1000\n", b + stat: "hierarchical_memory_limit 500\n",
-			a + limit: "500\n", a + hierarchy: "1\n", a + usage: "20"}, []bound{{500, 20, a + limit}, {1000, 0, b + limit}}},
+		"the parent is smaller": {mounted1, group,
+			map[string]string{b + limit: "1000\n", b + stat: "hierarchical_memory_limit 500\n",
+				a + limit: "500\n", a + hierarchy: "1\n", a + usage: "20"},
+			[]bound{{500, 20, a + limit}, {1000, 0, b + limit}}},
 		"the parent does not count": {mounted1, group, map[string]string{b + limit: "1000\n", b + hierarchy: "0\n",
-			a + limit: "500\n", a + hierarchy: "0\n", b + stat: "hierarchical_memory_limit 1000\n"}, []bound{{1000, 0, b + limit}}},
+			a + limit: "500\n", a + hierarchy: "0\n", b + stat: "hierarchical_memory_limit 1000\n"},
+			[]bound{{1000, 0, b + limit}}},
 		"a group above the container": {"1 2 0:3 /a/b /cg rw - cgroup none rw,memory\n", group, map[string]string{
 			"/cg" + limit: "1000\n", "/cg" + usage: "10\n", "/cg" + stat: "hierarchical_memory_limit 256\n"},
 			[]bound{{256, 10, "of a group above /cg" + limit}, {1000, 10, "/cg" + limit}}},
 		"above an unlimited container": {"1 2 0:3 /a/b /cg rw - cgroup none rw,memory\n", group, map[string]string{
-			"/cg" + limit: none1, "/cg" + stat: "hierarchical_memory_limit 256\n"}, []bound{{256, 0, "of a group above /cg" + limit}}},
-		"named as outside": {mounted1, group, map[string]string{cg + limit: "256\n", cg + stat: "hierarchical_memory_limit 256\n"},
+			"/cg" + limit: none1, "/cg" + stat: "hierarchical_memory_limit 256\n"},
+			[]bound{{256, 0, "of a group above /cg" + limit}}},
+		"named as outside": {mounted1, group,
+			map[string]string{cg + limit: "256\n", cg + stat: "hierarchical_memory_limit 256\n"},
 			[]bound{{256, 0, cg + limit}}},
 		"version 2 beside it without memory": {mounted1 + "41 21 0:38 / /unified rw - cgroup2 cgroup2 rw\n",
-			group + "0::/a/b\n", map[string]string{b + limit: "1000\n", "/unified/a/b/cgroup.procs": "1\n"}, []bound{{1000, 0, b + limit}}},
+			group + "0::/a/b\n", map[string]string{b + limit: "1000\n", "/unified/a/b/cgroup.procs": "1\n"},
+			[]bound{{1000, 0, b + limit}}},
 		"no memory controller": {strings.ReplaceAll(mounted1, "memory", "pids"), group, map[string]string{
 			"/sys/fs/cgroup/pids" + limit: "1\n"}, nil},
 		"no files": {mounted1, group, map[string]string{b + stat: "hierarchical_memory_limit 256\n"}, nil},
@@ -163,10 +177,12 @@ func FuzzGroups(f *testing.F) {
 	f.Add("1 2 0:3 /\\04 /\\377\\040 rw - cgroup2 a memory\n", "0::/ (deleted)\n1:memory:", "max", "")
 	f.Fuzz(func(t *testing.T, mountinfo, cgroup, number, stat string) {
 		files := map[string]string{}
-		for _, d := range append(cgroupDirectories(mountinfo, cgroup, unified), cgroupDirectories(mountinfo, cgroup, memory1)...) {
+		for _, d := range append(cgroupDirectories(mountinfo, cgroup, unified),
+			cgroupDirectories(mountinfo, cgroup, memory1)...) {
 			assert.Equal(t, path.Clean(d), d)
 			assert.True(t, path.IsAbs(d))
-			for _, name := range []string{"memory.max", "memory.current", "memory.limit_in_bytes", "memory.usage_in_bytes"} {
+			for _, name := range []string{"memory.max", "memory.current", "memory.limit_in_bytes",
+				"memory.usage_in_bytes"} {
 				files[path.Join(d, name)] = number
 			}
 			files[path.Join(d, "memory.stat")] = stat
@@ -194,7 +210,8 @@ func FuzzMountedGroup(f *testing.F) {
 		}
 		root, point = path.Join("/", root), path.Join("/", point)
 		escape := strings.NewReplacer(" ", `\040`, "\t", `\011`, "\\", `\134`).Replace
-		mountinfo := "7 1 0:5 " + escape(root) + " " + escape(point) + " rw,relatime shared:1 master:2 - cgroup2 none rw"
+		mountinfo := "7 1 0:5 " + escape(root) + " " + escape(point) +
+			" rw,relatime shared:1 master:2 - cgroup2 none rw"
 		directories := cgroupDirectories(mountinfo, "0::"+path.Join(root, below), unified)
 		if assert.NotEmpty(t, directories) {
 			assert.Equal(t, path.Join(point, below), directories[0])

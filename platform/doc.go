@@ -41,8 +41,6 @@
 //
 //	import _ "github.com/upfront-mem/upfront/platform/symbolize"
 //
-// Package platform/crash describes the address of a crash.
-//
 // # The head
 //
 // The first bytes of a range, as many as Head.Size, are its head. The head stays readable and

@@ -34,21 +34,20 @@ var faultsInPlace struct {
 	list []*fault
 }
 
-// InjectableFaults returns the names that InjectFault takes.
-func InjectableFaults() []string { return slices.Clone(requests) }
-
 // InjectFault makes one request to the system fail, for tests: the n-th request of that name from
 // now on (n = 1, 2, 3 …). The error contains "injected fault". It wraps syscall.ENOMEM, as most
 // refusals of Linux do. restore removes the fault and reports whether the request has failed. A
 // test that raises n until restore returns false has tried every request.
 //
-// InjectFault panics if the name isn't one of InjectableFaults, or n is below 1. Several faults may
-// be in place at once. A fault holds for the whole process, so a test that injects one must not run
-// in parallel with others. A fault works in every build that makes the request. A race build makes
-// no "lock", "unlock" or "advise".
+// The names are "map", "protect", "populate", "discard", "lock", "unlock", "advise" and "track".
+// InjectFault panics if the name is another, or n is below 1. Several faults may be in place at
+// once. A fault holds for the whole process, so a test that injects one must not run in parallel
+// with others. A fault works in every build that makes the request. A race build makes no "lock",
+// "unlock" or "advise".
 func InjectFault(name string, n int) (restore func() (struck bool)) {
 	if !slices.Contains(requests, name) || n < 1 {
-		panic(fmt.Sprintf("platform: BUG: inject fault %d of %q: the names are %q, and counting starts at 1", n, name, requests))
+		panic(fmt.Sprintf("platform: BUG: inject fault %d of %q: the names are %q, and counting starts at 1",
+			n, name, requests))
 	}
 	f, all := &fault{name, n}, &faultsInPlace
 	all.Lock()

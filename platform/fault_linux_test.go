@@ -53,7 +53,8 @@ func TestEachFaultIsNamedAndLeavesNothing(t *testing.T) {
 	texts := map[string][]string{
 		"map": {"platform: reserve 4194304 bytes: injected fault: "},
 		"protect": {"platform: commit 4194304 bytes: ", "platform: protect 65536 bytes at offset 131072: ",
-			"platform: unprotect 65536 bytes at offset 131072: ", "platform: release 4194304 bytes: take access away: "},
+			"platform: unprotect 65536 bytes at offset 131072: ",
+			"platform: release 4194304 bytes: take access away: "},
 		"populate": {"platform: prefault 4194304 bytes: injected fault: "},
 		"discard":  {"platform: release 4194304 bytes: give memory back: injected fault: "},
 		"lock":     {"platform: lock 4194304 bytes: injected fault: "},
@@ -62,7 +63,7 @@ func TestEachFaultIsNamedAndLeavesNothing(t *testing.T) {
 			"platform: release 4194304 bytes: withdraw huge pages: injected fault: "},
 		"track": {"platform: track 4194304 bytes: injected fault: "},
 	}
-	for _, name := range platform.InjectableFaults() {
+	for _, name := range platform.InjectableFaults {
 		n := 1
 		for ; n < 20; n++ {
 			platform.ForgetSpares()
@@ -138,7 +139,8 @@ func TestWhatReleaseCouldNotDo(t *testing.T) {
 		r := commit(t, 4*edge, edge)
 		contents(r)[0], contents(r)[2*edge] = 7, 8
 		restore := platform.InjectFault(name, 1)
-		assert.EqualError(t, r.Release(), "platform: release 262144 bytes: "+what+": injected fault: cannot allocate memory")
+		assert.EqualError(t, r.Release(), "platform: release 262144 bytes: "+what+
+			": injected fault: cannot allocate memory")
 		assert.True(t, restore())
 		assert.EqualError(t, r.Release(), "platform: BUG: release of a range already released")
 

@@ -44,7 +44,8 @@ func (t teller) hugeSizes(mode string) (smallest uint64, file string) {
 	smallest = math.MaxUint64
 	known := false
 	for _, file := range files {
-		kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimPrefix(path.Base(path.Dir(file)), "hugepages-"), "kB"), 10, 50)
+		kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimPrefix(path.Base(path.Dir(file)), "hugepages-"),
+			"kB"), 10, 50)
 		own, unread := t.hugeMode(file)
 		if err != nil || unread != nil || kib == 0 || kib&(kib-1) != 0 {
 			continue

@@ -64,7 +64,8 @@ func TestPhysicalMemoryWithoutFiles(t *testing.T) {
 	of := tree(nil)
 	assert.Empty(t, of.limits())
 	of.memory = func() (uint64, bool) { return 77, true }
-	assert.Equal(t, []Limit{{"physical memory", 77, 0, "a machine with more memory, or fewer programs on it"}}, of.limits())
+	assert.Equal(t, []Limit{{"physical memory", 77, 0, "a machine with more memory, or fewer programs on it"}},
+		of.limits())
 	of = tree(map[string]string{"/proc/meminfo": "MemTotal:  8192 kB\nMemAvailable:   9000 kB\n"})
 	assert.Zero(t, of.limits()[0].Used)
 	of = tree(map[string]string{"/proc/meminfo": "MemTotal:  8192 kB\nMemAvailable: some kB\n"})
@@ -99,9 +100,11 @@ func TestLockLimitAsTheKernelReadsIt(t *testing.T) {
 		"a kernel without these":  {64 << 10, "000001ffffffffff", "", math.MaxUint64, true},
 		"rights that are garbage": {64 << 10, "root", first, 64 << 10, false},
 	} {
-		of := tree(map[string]string{"/proc/thread-self/status": "Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t" + c.rights + "\n"})
+		of := tree(map[string]string{"/proc/thread-self/status": "Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t" +
+			c.rights + "\n"})
 		if c.namespace != "" {
-			of.files.(fstest.MapFS)["proc/self/ns/user"] = &fstest.MapFile{Data: []byte(c.namespace), Mode: fs.ModeSymlink}
+			of.files.(fstest.MapFS)["proc/self/ns/user"] = &fstest.MapFile{Data: []byte(c.namespace),
+				Mode: fs.ModeSymlink}
 		}
 		of.rlimit = func(int) (uint64, bool) { return c.soft, true }
 		bytes, unlimited := of.lockLimit()
@@ -136,24 +139,30 @@ func TestHugePagesByMode(t *testing.T) {
 	}{
 		"for who asks": {map[string]string{"enabled": wish, "hpage_pmd_size": "2097152\n"}, 0, 2 * mib, true, ""},
 		"for all":      {map[string]string{"enabled": always, "hpage_pmd_size": "2097152\n"}, 0, 2 * mib, false, ""},
-		"for nobody":   {map[string]string{"enabled": never}, 0, 2 * mib, false, top + "enabled says never: write madvise into it"},
-		"never, but one size": {map[string]string{"enabled": never, "hugepages-2048kB/enabled": inherit, "hugepages-64kB/enabled": wish},
+		"for nobody": {map[string]string{"enabled": never}, 0, 2 * mib, false,
+			top + "enabled says never: write madvise into it"},
+		"never, but one size": {map[string]string{"enabled": never, "hugepages-2048kB/enabled": inherit,
+			"hugepages-64kB/enabled": wish},
 			0, mib, true, ""},
-		"never, as all sizes": {map[string]string{"enabled": never, "hugepages-2048kB/enabled": inherit, "hugepages-64kB/enabled": never},
+		"never, as all sizes": {map[string]string{"enabled": never, "hugepages-2048kB/enabled": inherit,
+			"hugepages-64kB/enabled": never},
 			0, 2 * mib, false, top + "enabled says never: write madvise into it"},
 		"sizes that all say never": {map[string]string{
 			"enabled": wish, "hugepages-2048kB/enabled": never, "hugepages-64kB/enabled": never},
 			0, 2 * mib, false, top + "hugepages-*kB/enabled says never: write madvise into it"},
 		"too small": {map[string]string{"enabled": wish, "hpage_pmd_size": "2097152\n"}, 0, mib, false,
 			"the smallest huge page has 2097152 bytes here, and none fits into the range"},
-		"not aligned": {map[string]string{"enabled": wish, "hugepages-2048kB/enabled": inherit}, mib, 3*mib - 4096, false,
-			"the smallest huge page has 2097152 bytes here, and none fits into the range"},
-		"one in the middle": {map[string]string{"enabled": wish, "hugepages-2048kB/enabled": inherit}, mib, 3 * mib, true, ""},
-		"no such thing": {nil, 0, 2 * mib, false, "unsupported operation: this kernel shows no transparent huge pages: " +
-			"open sys/kernel/mm/transparent_hugepage/enabled: file does not exist"},
+		"not aligned": {map[string]string{"enabled": wish, "hugepages-2048kB/enabled": inherit}, mib,
+			3*mib - 4096, false, "the smallest huge page has 2097152 bytes here, and none fits into the range"},
+		"one in the middle": {map[string]string{"enabled": wish, "hugepages-2048kB/enabled": inherit}, mib,
+			3 * mib, true, ""},
+		"no such thing": {nil, 0, 2 * mib, false,
+			"unsupported operation: this kernel shows no transparent huge pages: " +
+				"open sys/kernel/mm/transparent_hugepage/enabled: file does not exist"},
 		"garbage": {map[string]string{"enabled": "yes"}, 0, 2 * mib, false,
 			`unsupported operation: ` + top + `enabled holds no mode: "yes"`},
-		"sizes that are garbage": {map[string]string{"enabled": wish, "hugepages-x-kB/enabled": always, "hugepages-3kB/enabled": always,
+		"sizes that are garbage": {map[string]string{"enabled": wish, "hugepages-x-kB/enabled": always,
+			"hugepages-3kB/enabled":  always,
 			"hugepages-64kB/enabled": "", "hpage_pmd_size": "3\n"}, 0, mib, true, ""},
 	} {
 		files := map[string]string{}
@@ -172,8 +181,8 @@ func TestHugePagesByMode(t *testing.T) {
 		_, err = tree(files).checkHuge(c.base, c.size)
 		assert.Error(t, err, "the process does without")
 		if c.text == "" {
-			assert.EqualError(t, err, "/proc/self/status says THP_enabled 0: this process or its parent turned huge pages off "+
-				"(prctl PR_SET_THP_DISABLE)")
+			assert.EqualError(t, err, "/proc/self/status says THP_enabled 0: this process or its parent turned huge "+
+				"pages off (prctl PR_SET_THP_DISABLE)")
 		}
 	}
 }

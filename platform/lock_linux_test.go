@@ -60,7 +60,8 @@ func TestLock(t *testing.T) {
 	if platform.GoBacked {
 		err := r.Lock()
 		assert.ErrorIs(t, err, errors.ErrUnsupported)
-		assert.EqualError(t, err, "platform: lock 524288 bytes: unsupported operation: in a race build the memory is the Go heap's")
+		assert.EqualError(t, err, "platform: lock 524288 bytes: unsupported operation: in a race build the memory "+
+			"is the Go heap's")
 		return
 	}
 	before := statusBytes(t, "VmLck")
@@ -115,8 +116,8 @@ func TestLockRefused(t *testing.T) {
 	r := commit(t, 3*edge, 0)
 	err := r.Lock()
 	require.ErrorIs(t, err, unix.ENOMEM)
-	assert.EqualError(t, err, "platform: lock 196608 bytes: cannot allocate memory: RLIMIT_MEMLOCK allows 131072 bytes, "+
-		"65536 are locked already, 262144 are needed in all: raise it "+
+	assert.EqualError(t, err, "platform: lock 196608 bytes: cannot allocate memory: RLIMIT_MEMLOCK allows 131072 "+
+		"bytes, 65536 are locked already, 262144 are needed in all: raise it "+
 		"(ulimit -l 256, docker run --ulimit memlock=262144, systemd LimitMEMLOCK=262144) or grant CAP_IPC_LOCK")
 	assert.Equal(t, edge, statusBytes(t, "VmLck"), "nothing more is locked")
 	require.NoError(t, r.Release())
@@ -127,7 +128,8 @@ func TestLockRefused(t *testing.T) {
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit))
 	err = commit(t, edge, 0).Lock()
 	assert.ErrorIs(t, err, unix.EPERM, "that is what the system says to a limit of 0")
-	assert.ErrorContains(t, err, "RLIMIT_MEMLOCK allows 0 bytes, 0 are locked already, 65536 are needed in all: raise it (ulimit -l 64,")
+	assert.ErrorContains(t, err, "RLIMIT_MEMLOCK allows 0 bytes, 0 are locked already, 65536 are needed in all: "+
+		"raise it (ulimit -l 64,")
 }
 
 // smapsFlag reports whether the mapping at the range's base has a flag: "hg" for huge pages, "nh"
@@ -170,7 +172,8 @@ func TestHugePages(t *testing.T) {
 	assert.True(t, granted)
 	after, _, _ := platform.Faults()
 	t.Logf("%d page faults, mode %s", after-before, enabled(t))
-	assert.EqualError(t, r.HugePages(), "platform: BUG: huge pages after Prefault or Lock: the pages are there, and small")
+	assert.EqualError(t, r.HugePages(), "platform: BUG: huge pages after Prefault or Lock: the pages are there, and "+
+		"small")
 	require.NoError(t, r.Release())
 	assert.EqualError(t, r.HugePages(), "platform: BUG: huge pages of a range already released")
 

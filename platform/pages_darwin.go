@@ -29,6 +29,7 @@ func discardPages(p unsafe.Pointer, size uint64) error {
 
 // dropPages maps new pages with access in place of the old ones. The system merges the mappings.
 func dropPages(p unsafe.Pointer, size uint64) error {
-	_, err := unix.MmapPtr(-1, 0, p, uintptr(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
+	_, err := unix.MmapPtr(-1, 0, p, uintptr(size), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
 	return err
 }

@@ -22,7 +22,8 @@ var host = pages{
 	lockAdvice: lockAdvice,
 	unlock:     unlockPages,
 	checkHuge: func(uint64, uint64) (bool, error) {
-		return false, fmt.Errorf("%w: a large page is committed and locked from the start, and needs the right to lock pages", unsupported())
+		return false, fmt.Errorf("%w: a large page is committed and locked from the start, and needs the right to "+
+			"lock pages", unsupported())
 	},
 	plenty: func() bool { return unsafe.Sizeof(uintptr(0)) == 8 },
 }

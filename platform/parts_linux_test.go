@@ -16,7 +16,8 @@ func TestPartsOfARange(t *testing.T) {
 		t.Skip("the pages are the Go heap's")
 	}
 	platform.ForgetSpares()
-	parts := []platform.PageRun{{Offset: 0, Size: edge}, {Offset: 3 * edge, Size: 2 * edge}, {Offset: 7 * edge, Size: edge}}
+	parts := []platform.PageRun{{Offset: 0, Size: edge}, {Offset: 3 * edge, Size: 2 * edge},
+		{Offset: 7 * edge, Size: edge}}
 	missing := func(r *platform.Reservation, parts ...platform.PageRun) int {
 		pages, ok := r.Missing(parts...)
 		if !ok {

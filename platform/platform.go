@@ -251,9 +251,11 @@ func (r *Reservation) checkPart(operation string, offset, size uint64) error {
 	page := uint64(os.Getpagesize())
 	switch {
 	case offset%page != 0 || size%page != 0:
-		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: not multiples of the page, %d bytes", operation, size, offset, page)
+		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: not multiples of the page, %d bytes",
+			operation, size, offset, page)
 	case offset > r.size || size > r.size-offset:
-		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: beyond the range of %d bytes", operation, size, offset, r.size)
+		return fmt.Errorf("platform: BUG: %s %d bytes at offset %d: beyond the range of %d bytes",
+			operation, size, offset, r.size)
 	}
 	return nil
 }

@@ -209,7 +209,8 @@ func TestTakenAgain(t *testing.T) {
 	}
 	assert.True(t, writable(smaller, 0))
 	assert.True(t, writable(smaller, size-edge-1))
-	assert.Equal(t, platform.GoBacked, !faults(func() { sink = *(*byte)(unsafe.Add(first, size-edge)) }), "not asked for")
+	assert.Equal(t, platform.GoBacked, !faults(func() { sink = *(*byte)(unsafe.Add(first, size-edge)) }),
+		"not asked for")
 
 	contents(smaller)[0] = 99
 	require.NoError(t, smaller.Release())

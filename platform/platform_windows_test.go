@@ -136,7 +136,8 @@ func TestLimits(t *testing.T) {
 	job, err := windows.CreateJobObject(nil, nil)
 	require.NoError(t, err)
 	info := &windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{JobMemoryLimit: 3 << 30, ProcessMemoryLimit: 2 << 30}
-	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_JOB_MEMORY | windows.JOB_OBJECT_LIMIT_PROCESS_MEMORY
+	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_JOB_MEMORY |
+		windows.JOB_OBJECT_LIMIT_PROCESS_MEMORY
 	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(info)), uint32(unsafe.Sizeof(*info)))
 	require.NoError(t, err)

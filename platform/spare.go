@@ -133,8 +133,8 @@ func (s *spares) collision(w want) error {
 	for _, b := range s.blocks {
 		first := uint64(uintptr(b.base))
 		if first < uint64(w.base)+w.size && uint64(w.base) < first+b.size {
-			return fmt.Errorf("%w: base %#x is kept for reuse by a range of at most %d bytes with the same head of %d; "+
-				"choose another base", syscall.EEXIST, first, b.size, b.head.Size)
+			return fmt.Errorf("%w: base %#x is kept for reuse by a range of at most %d bytes with the same head of "+
+				"%d; choose another base", syscall.EEXIST, first, b.size, b.head.Size)
 		}
 	}
 	return nil

@@ -27,7 +27,8 @@ func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) {
 		if marked {
 			present[len(asked)] = mark
 		}
-		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Add(base, offset)), uintptr(part), uintptr(unsafe.Pointer(&present)))
+		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Add(base, offset)), uintptr(part),
+			uintptr(unsafe.Pointer(&present)))
 		if errno != 0 || marked && present[len(asked)] != mark {
 			return 0, false
 		}

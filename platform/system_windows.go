@@ -37,7 +37,8 @@ func readMemoryStatus() (s memoryStatus, ok bool) {
 
 func readMemoryCounters() (c memoryCounters, ok bool) {
 	c.length = uint32(unsafe.Sizeof(c))
-	done, _, _ := processMemoryInfo.Call(uintptr(windows.CurrentProcess()), uintptr(unsafe.Pointer(&c)), uintptr(c.length))
+	done, _, _ := processMemoryInfo.Call(uintptr(windows.CurrentProcess()), uintptr(unsafe.Pointer(&c)),
+		uintptr(c.length))
 	return c, done != 0
 }
 
@@ -60,7 +61,8 @@ func systemLimits() []Limit {
 func jobLimits() []Limit {
 	var info windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 	const ownJob = 0
-	done, _, _ := queryJob.Call(ownJob, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&info)), unsafe.Sizeof(info), 0)
+	done, _, _ := queryJob.Call(ownJob, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&info)),
+		unsafe.Sizeof(info), 0)
 	if done == 0 {
 		return nil // the process has no job
 	}
@@ -75,8 +77,8 @@ func limitsOfJob(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION, committed u
 		name, raise string
 		size        uintptr
 	}{
-		{windows.JOB_OBJECT_LIMIT_JOB_MEMORY, "job memory limit", "docker run --memory, or JobMemoryLimit of the job object",
-			info.JobMemoryLimit},
+		{windows.JOB_OBJECT_LIMIT_JOB_MEMORY, "job memory limit",
+			"docker run --memory, or JobMemoryLimit of the job object", info.JobMemoryLimit},
 		{windows.JOB_OBJECT_LIMIT_PROCESS_MEMORY, "job process memory limit", "ProcessMemoryLimit of the job object",
 			info.ProcessMemoryLimit},
 	} {

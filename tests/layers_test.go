@@ -23,7 +23,6 @@ const module = "github.com/upfront-mem/upfront"
 var arrows = map[string][]string{
 	"arena_c":                 {},
 	"platform":                {},
-	"platform/crash":          {},
 	"platform/jsonfile":       {},
 	"platform/symbolize":      {},
 	"arena/plain":             {},
@@ -34,20 +33,25 @@ var arrows = map[string][]string{
 	"scope/stack":             {"arena_c"},
 	"scope/internal/wyhash":   {},
 	"scope/internal/lifetime": {"arena_c", "scope", "scope/stack"},
-	"scope/container":         {"arena", "arena/plain", "arena_c", "scope", "scope/internal/lifetime", "scope/internal/wyhash", "scope/stack"},
-	"scope/cache":             {"arena", "arena_c", "scope", "scope/container", "scope/internal/lifetime", "scope/internal/wyhash", "scope/stack"},
-	"scope/flow":              {"arena/blob", "arena_c", "scope"},
-	"scope/flow/source":       {"platform/jsonfile", "scope/flow"},
-	"scope/flow/view":         {"platform/jsonfile", "scope/flow"},
-	"budget":                  {"scope", "scope/stack", "arena", "arena_c", "platform", "platform/crash", "platform/jsonfile"},
-	"budget/budgettest":       {"arena_c", "budget", "scope"},
-	"budget/guide":            {},
-	"budget/save":             {"budget", "scope", "scope/stack", "arena", "arena/plain", "arena_c", "platform", "platform/jsonfile"},
-	"budget/record":           {"arena_c", "budget", "scope", "scope/stack", "platform/jsonfile"},
-	"budget/view":             {"arena", "budget", "scope", "platform/jsonfile"},
-	"budget/view/live":        {"budget", "budget/view"},
-	"budget/with/agones":      {"budget"},
-	getg:                      {},
+	"scope/container": {"arena", "arena/plain", "arena_c", "scope", "scope/internal/lifetime",
+		"scope/internal/wyhash", "scope/stack"},
+	"scope/cache": {"arena", "arena_c", "scope", "scope/container", "scope/internal/lifetime",
+		"scope/internal/wyhash", "scope/stack"},
+	"scope/flow":        {"arena/blob", "arena_c", "scope"},
+	"scope/flow/source": {"platform/jsonfile", "scope/flow"},
+	"scope/flow/view":   {"platform/jsonfile", "scope/flow"},
+	"budget": {"scope", "scope/stack", "arena", "arena_c", "platform", "budget/internal/crash",
+		"platform/jsonfile"},
+	"budget/budgettest":     {"arena_c", "budget", "scope"},
+	"budget/guide":          {},
+	"budget/internal/crash": {},
+	"budget/save": {"budget", "scope", "scope/stack", "arena", "arena/plain", "arena_c", "platform",
+		"platform/jsonfile"},
+	"budget/record":      {"arena_c", "budget", "scope", "scope/stack", "platform/jsonfile"},
+	"budget/view":        {"arena", "budget", "scope", "platform/jsonfile"},
+	"budget/view/live":   {"budget", "budget/view"},
+	"budget/with/agones": {"budget"},
+	getg:                 {},
 }
 
 // getg has assembly, which a package that imports C can't have.
@@ -60,7 +64,7 @@ var libraries = map[string][]string{
 }
 
 // inC has the packages that may import C.
-var inC = []string{"arena_c", "arena/with/malloc", "platform/crash"}
+var inC = []string{"arena_c", "arena/with/malloc", "budget/internal/crash"}
 
 type goPackage struct {
 	ImportPath string
@@ -83,7 +87,8 @@ func TestTopLevel(t *testing.T) {
 }
 
 func TestArrowsPointDown(t *testing.T) {
-	decoder := json.NewDecoder(bytes.NewReader(goCommand(t, "..", "list", "-json=ImportPath,Imports,CgoFiles", "./...")))
+	decoder := json.NewDecoder(bytes.NewReader(goCommand(t, "..", "list", "-json=ImportPath,Imports,CgoFiles",
+		"./...")))
 	seen := 0
 	for {
 		var p goPackage
@@ -128,7 +133,8 @@ func TestTheModuleRequiresExactlyThreeLibraries(t *testing.T) {
 		}
 	}
 	slices.Sort(direct)
-	assert.Equal(t, []string{"github.com/ianlancetaylor/cgosymbolizer", "github.com/stretchr/testify", "golang.org/x/sys"}, direct)
+	assert.Equal(t, []string{"github.com/ianlancetaylor/cgosymbolizer", "github.com/stretchr/testify",
+		"golang.org/x/sys"}, direct)
 }
 
 // ownModule makes a folder a module that requires this one.
@@ -145,7 +151,8 @@ func ownModule(t *testing.T, dir string) {
 func TestABudgetLinksNoServer(t *testing.T) {
 	linked := strings.Fields(string(goCommand(t, "..", "list", "-deps", "./budget", "./budget/save")))
 	assert.Contains(t, linked, "runtime/trace")
-	for _, name := range []string{"net", "net/http", "html", "html/template", "text/template", "embed", "runtime/pprof", module + "/budget/view"} {
+	for _, name := range []string{"net", "net/http", "html", "html/template", "text/template", "embed", "runtime/pprof",
+		module + "/budget/view"} {
 		assert.NotContains(t, linked, name)
 	}
 	// Templates call methods by name. Therefore the linker keeps all methods of the program.

@@ -24,7 +24,8 @@ var outside = []struct {
 	name, cc, cxx, ar, qemu, goarch string
 }{
 	{step: step.Check, name: "here", cc: "cc", cxx: "c++", ar: "ar"},
-	{step: step.Gate, name: "arm64", cc: "aarch64-linux-gnu-gcc", ar: "aarch64-linux-gnu-ar", qemu: "qemu-aarch64-static", goarch: "arm64"},
+	{step: step.Gate, name: "arm64", cc: "aarch64-linux-gnu-gcc", ar: "aarch64-linux-gnu-ar",
+		qemu: "qemu-aarch64-static", goarch: "arm64"},
 }
 
 // debian has the package of each tool.
@@ -81,13 +82,16 @@ func TestOutsideCProgram(t *testing.T) {
 			output(t, "..", []string{"MAKEFLAGS="}, "make", "-s", "install", "CC="+o.cc, "AR="+o.ar, "DESTDIR="+root,
 				"LIB="+filepath.Join(dir, "lib"))
 			flags := func(args ...string) []string {
-				at := []string{"PKG_CONFIG_SYSROOT_DIR=" + root, "PKG_CONFIG_LIBDIR=" + filepath.Join(root, "usr/local/lib/pkgconfig")}
+				at := []string{"PKG_CONFIG_SYSROOT_DIR=" + root,
+					"PKG_CONFIG_LIBDIR=" + filepath.Join(root, "usr/local/lib/pkgconfig")}
 				return strings.Fields(output(t, dir, at, "pkg-config", args...))
 			}
 			build := func(compiler, language, flagsOf, libsOf string) (program string, err error) {
 				program = filepath.Join(dir, "pond")
-				args := []string{"-x", language, "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-x", "none", "-o", program}
-				cmd := exec.Command(compiler, slices.Concat(args, flags("--cflags", flagsOf), flags("--libs", libsOf))...)
+				args := []string{"-x", language, "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-x",
+					"none", "-o", program}
+				cmd := exec.Command(compiler, slices.Concat(args, flags("--cflags", flagsOf),
+					flags("--libs", libsOf))...)
 				cmd.Dir = dir
 				out, err := cmd.CombinedOutput()
 				if err != nil {
@@ -128,7 +132,7 @@ func TestOutsideGoModule(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(block(t, "README.md", "go")), 0o600))
 	ownModule(t, dir)
 	goCommand(t, dir, "mod", "vendor")
-	for _, name := range []string{"arena_c", "platform/crash"} {
+	for _, name := range []string{"arena_c", "budget/internal/crash"} {
 		ours, err := filepath.Glob(filepath.Join("..", name, "*.[ch]"))
 		require.NoError(t, err)
 		require.NotEmpty(t, ours)
@@ -157,12 +161,14 @@ func TestWithoutCgo(t *testing.T) {
 	for _, system := range []string{"CGO_ENABLED=0", "GOARCH=riscv64", "GOOS=windows", "GOOS=darwin"} {
 		for _, dir := range []string{"..", "bench"} {
 			env := []string{"GOFLAGS=", "CGO_ENABLED=", system}
-			list := output(t, dir, env, "go", "list", "-e", "-test", "-deps", "-f", "{{with .Error}}{{.}}{{end}}", "./...")
+			list := output(t, dir, env, "go", "list", "-e", "-test", "-deps", "-f", "{{with .Error}}{{.}}{{end}}",
+				"./...")
 			list = regexp.MustCompile(`(?m)^go: downloading .*$`).ReplaceAllString(list, "")
 			assert.Empty(t, strings.TrimSpace(list), "%s in %s", system, dir)
 		}
 	}
-	line := regexp.MustCompile(`^# ` + module + `/arena_c\n\S*arena_c/cgo_off\.go:\d+:\d+: [^\n]*upfront needs cgo: set CGO_ENABLED=1[^\n]*\n$`)
+	line := regexp.MustCompile(`^# ` + module +
+		`/arena_c\n\S*arena_c/cgo_off\.go:\d+:\d+: [^\n]*upfront needs cgo: set CGO_ENABLED=1[^\n]*\n$`)
 	// Packages that link a server are left out: they would compile Go's own for this build alone.
 	for _, verb := range []string{"build", "vet"} {
 		cmd := exec.Command("go", verb, "./arena/...", "./scope/...", "./platform/...", "./budget", "./budget/save")

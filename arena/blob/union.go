@@ -51,7 +51,8 @@ func (v Variant[U, V]) Of(node *U) *V {
 // isUnion reports whether t is a union. Its variants inherit its method, but don't begin with a
 // Tag.
 func isUnion(t reflect.Type) bool {
-	return t.Implements(reflect.TypeFor[Union]()) && t.Kind() == reflect.Struct && t.NumField() != 0 && t.Field(0).Type == reflect.TypeFor[Tag]()
+	return t.Implements(reflect.TypeFor[Union]()) && t.Kind() == reflect.Struct && t.NumField() != 0 &&
+		t.Field(0).Type == reflect.TypeFor[Tag]()
 }
 
 func isVariant(t, union reflect.Type) bool {

@@ -48,11 +48,14 @@ func ExampleReplay() {
 
 	plan.Regions[0].Size = 30 * budget.KiB
 	_, _, err = record.Replay(plan, bytes.NewReader(trace.Bytes()))
+	_, damaged := record.Plan(bytes.NewReader(trace.Bytes()[1:]))
+	fmt.Println(errors.Is(damaged, record.ErrMalformed))
 	var full *scope.FullError
 	if e := (*record.Error)(nil); errors.As(err, &e) && errors.As(err, &full) {
 		fmt.Printf("after %q, in %q: raise %s to %d\n", e.Mark, e.Scopes, full.Key, full.Need)
 	}
 	// Output:
 	// 40000 bytes in 2 levels: <nil>
+	// true
 	// after "level 2", in ["level"]: raise regions[0].size to 40000
 }

@@ -77,6 +77,10 @@ func ExampleDifference() {
 	}
 	if differ {
 		fmt.Printf("%s.%s: %s and %s\n", d.Object, d.Field, d.A, d.B)
+		fmt.Printf("%s, byte %d: %s in a %s\n", d.Region, d.Offset, d.Kind, d.Type)
+		log.Println("made in", d.Scope, d.Label, d.Made) // known in checked builds
 	}
-	// Output: match.Scores[1]: 0 and 1
+	// Output:
+	// match.Scores[1]: 0 and 1
+	// room, byte 16: int64 in a save_test.match
 }

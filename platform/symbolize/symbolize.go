@@ -29,7 +29,7 @@
 //     program's name, which is kept in C.
 //   - C frames after a signal handler that calls Go's handler. A handler keeps these frames if its
 //     last step is a jump to Go's handler, or if it restores Go's handler and returns, so that the
-//     fault comes again. Package crash's handler keeps them.
+//     fault comes again. The handler of budget/internal/crash keeps them.
 //
 // The package makes a binary a little larger and its start a little slower. Each signal that
 // arrives in C, such as a profiler's, costs a walk of the C stack. Ian Lance Taylor's cgosymbolizer

@@ -105,22 +105,23 @@ func NewBytes(s scope.Scope, size int, o Options) *Bytes {
 	n := max(o.Shards, 1)
 	each := eachOf(size, n)
 	if each < leastShard {
-		panic(misuse("NewBytes of %d bytes, %d for each shard (Options.Shards is %d): pass %d bytes or more", size, max(each, 0),
-			o.Shards, n*leastShard))
+		panic(misuse("NewBytes of %d bytes, %d for each shard (Options.Shards is %d): pass %d bytes or more",
+			size, max(each, 0), o.Shards, n*leastShard))
 	}
 	if int64(each) > mostShard {
-		panic(misuse("NewBytes of %d bytes, %d for each shard (Options.Shards is %d): a shard has %d at most; use more shards", size,
-			each, o.Shards, int64(mostShard)))
+		panic(misuse("NewBytes of %d bytes, %d for each shard (Options.Shards is %d): a shard has %d at most; use "+
+			"more shards", size, each, o.Shards, int64(mostShard)))
 	}
 	if most := each / mostShare; o.Entry < 0 || o.Entry > most {
-		panic(misuse("NewBytes with an Options.Entry of %d: pass 0 for %d, or up to the %d bytes that an entry may have", o.Entry,
-			entryDefault, most))
+		panic(misuse("NewBytes with an Options.Entry of %d: pass 0 for %d, or up to the %d bytes that an entry may "+
+			"have", o.Entry, entryDefault, most))
 	}
 	entry := o.Entry
 	if entry == 0 {
 		entry = entryDefault
 	}
-	c := &Bytes{seed: wyhash.Of(o.Seed), locks: o.Shards != 0, most: each / mostShare, size: size, planned: size, shards: make([]shard, n)}
+	c := &Bytes{seed: wyhash.Of(o.Seed), locks: o.Shards != 0, most: each / mostShare, size: size, planned: size,
+		shards: make([]shard, n)}
 	all := octets.SliceAligned(s, size, arena_c.LineSize)
 	c.life = lifetime.Of(s)
 	c.lay(all, each, entry)
@@ -295,8 +296,9 @@ func (c *Bytes) large(key, value, need int) error {
 	if n > 1 {
 		or = ", or fewer shards"
 	}
-	return fmt.Errorf("%w: a key of %d bytes and a value of %d take %d with the header, and one takes at most %d, a %dnd of a "+
-		"shard (there are %d); pass NewBytes %d bytes or more%s", ErrLarge, key, value, need, c.most, mostShare, n, n*lines(need*mostShare), or)
+	return fmt.Errorf("%w: a key of %d bytes and a value of %d take %d with the header, and one takes at most %d, a "+
+		"%dnd of a shard (there are %d); pass NewBytes %d bytes or more%s", ErrLarge, key, value, need, c.most,
+		mostShare, n, n*lines(need*mostShare), or)
 }
 
 // Delete removes key and returns true. It returns false if the cache has no entry of the key or the
@@ -349,7 +351,7 @@ type Stats struct {
 	Hits, Misses, Evictions, Rejected uint64
 	Crowded                           uint64 // evictions for room in the index (Options.Entry)
 	Examined                          uint64 // entries that evictions examined
-	Entries                           uint64
+	Entries                           uint64 // those included whose time has passed (SetUntil)
 	KeyBytes, ValueBytes              uint64
 	Index                             uint64 // bytes of the index and of evicted keys
 	Padding                           uint64 // all other bytes, free ones included
@@ -358,14 +360,11 @@ type Stats struct {
 // figure returns the cache's line of a report, and false after its scope has closed.
 func (c *Bytes) figure() (in stack.Inner, ok bool) {
 	st, size := c.stats()
-	in = stack.Inner{Of: "bytes", Size: uint64(size), Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: st.Rejected}
+	in = stack.Inner{Of: "bytes", Size: uint64(size), Used: st.KeyBytes + st.ValueBytes, Live: st.Entries,
+		Failed: st.Rejected}
 	in.CacheCounts = stack.CacheCounts{Hits: st.Hits, Misses: st.Misses, Evictions: st.Evictions}
 	return in, c.life.Alive()
 }
-
-// Len returns the number of entries. It includes entries whose time has passed ([Bytes.SetUntil]),
-// until they are evicted.
-func (c *Bytes) Len() int { return int(c.Stats().Entries) }
 
 // Stats returns the cache's figures, summed over the shards. Cost: O(shards).
 func (c *Bytes) Stats() (sum Stats) {

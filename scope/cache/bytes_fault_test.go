@@ -72,17 +72,19 @@ func TestBytesFaults(t *testing.T) {
 				do     func(c *cache.Bytes)
 				stays  bool
 			}{
-				"Set":               {0, 0, func(c *cache.Bytes) { _ = c.Set(key, torn) }, false},
-				"Set of a size":     {forever, 100, func(c *cache.Bytes) { _ = c.Set(key, torn) }, false},
-				"Set of another":    {forever, 60, func(c *cache.Bytes) { _ = c.Set(key, torn) }, false},
-				"SetUntil":          {0, 0, func(c *cache.Bytes) { _ = c.SetUntil(key, torn, 5) }, false},
-				"SetUntil of a":     {7, 100, func(c *cache.Bytes) { _ = c.SetUntil(key, torn, 5) }, false},
-				"SetUntil, Set":     {7, 92, func(c *cache.Bytes) { _ = c.Set(key, torn) }, false},
-				"Set, SetUntil":     {forever, 108, func(c *cache.Bytes) { _ = c.SetUntil(key, torn, 5) }, false},
-				"Set of a key":      {forever, 100, func(c *cache.Bytes) { _ = c.Set(torn, key) }, true},
-				"Get":               {forever, 100, func(c *cache.Bytes) { _, _ = c.Get(torn[:0], key) }, true},
-				"Get of a key":      {forever, 100, func(c *cache.Bytes) { _, _ = c.Get(nil, torn) }, true},
-				"View":              {forever, 100, func(c *cache.Bytes) { c.View(key, func(v []byte) { copy(torn, v) }) }, true},
+				"Set":            {0, 0, func(c *cache.Bytes) { _ = c.Set(key, torn) }, false},
+				"Set of a size":  {forever, 100, func(c *cache.Bytes) { _ = c.Set(key, torn) }, false},
+				"Set of another": {forever, 60, func(c *cache.Bytes) { _ = c.Set(key, torn) }, false},
+				"SetUntil":       {0, 0, func(c *cache.Bytes) { _ = c.SetUntil(key, torn, 5) }, false},
+				"SetUntil of a":  {7, 100, func(c *cache.Bytes) { _ = c.SetUntil(key, torn, 5) }, false},
+				"SetUntil, Set":  {7, 92, func(c *cache.Bytes) { _ = c.Set(key, torn) }, false},
+				"Set, SetUntil":  {forever, 108, func(c *cache.Bytes) { _ = c.SetUntil(key, torn, 5) }, false},
+				"Set of a key":   {forever, 100, func(c *cache.Bytes) { _ = c.Set(torn, key) }, true},
+				"Get":            {forever, 100, func(c *cache.Bytes) { _, _ = c.Get(torn[:0], key) }, true},
+				"Get of a key":   {forever, 100, func(c *cache.Bytes) { _, _ = c.Get(nil, torn) }, true},
+				"View": {forever, 100, func(c *cache.Bytes) {
+					c.View(key, func(v []byte) { copy(torn, v) })
+				}, true},
 				"View of a key":     {forever, 100, func(c *cache.Bytes) { c.View(torn, func([]byte) {}) }, true},
 				"Has":               {forever, 100, func(c *cache.Bytes) { c.Has(torn) }, true},
 				"Delete":            {forever, 100, func(c *cache.Bytes) { c.Delete(torn) }, true},
@@ -144,7 +146,8 @@ func TestBytesKeyFaults(t *testing.T) {
 			"Delete": func() { c.Delete(key) },
 			"large":  func() { _ = c.Set(key, make([]byte, 1<<20)) },
 		} {
-			for end := time.Now().Add(step.Pick[time.Duration](50, 200, 5000) * time.Millisecond); time.Now().Before(end); {
+			for end := time.Now().Add(step.Pick[time.Duration](50, 200,
+				5000) * time.Millisecond); time.Now().Before(end); {
 				var stop atomic.Bool
 				shut := make(chan struct{})
 				go func() {

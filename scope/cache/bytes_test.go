@@ -26,7 +26,8 @@ import (
 
 // inScope calls fn with a scope of a region of size bytes.
 func inScope(t testing.TB, size uint64, fn func(s scope.Scope)) {
-	b, err := budget.Open(budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: size + budget.MiB}}})
+	b, err := budget.Open(budget.Plan{Name: "test",
+		Regions: []budget.RegionPlan{{Name: "level", Size: size + budget.MiB}}})
 	require.NoError(t, err)
 	_, err = budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*struct{ _ byte }, error) {
 		fn(s)
@@ -122,7 +123,7 @@ func playBytes(t testing.TB, c *cache.Bytes, size, operations int, resizes int64
 	}
 	c.Clear()
 	require.NoError(t, c.Walk())
-	require.Zero(t, c.Len())
+	require.Zero(t, int(c.Stats().Entries))
 	return hits
 }
 
@@ -156,7 +157,8 @@ func TestBytesHitRatio(t *testing.T) {
 				}
 			}
 			const counted = reads - reads/4 - 1
-			t.Logf("zipf %.1f: %.4f of the reads, and %.4f in an LRU", skew, float64(hits)/counted, float64(lruHits)/counted)
+			t.Logf("zipf %.1f: %.4f of the reads, and %.4f in an LRU", skew, float64(hits)/counted,
+				float64(lruHits)/counted)
 			assert.Greater(t, float64(hits)/counted, float64(lruHits)/counted+more)
 		})
 	}
@@ -189,16 +191,24 @@ func zipf(n int, s float64) func() int {
 func TestBytesRefuses(t *testing.T) {
 	inScope(t, 1<<20, func(s scope.Scope) {
 		for text, make := range map[string]func(){
-			"NewBytes with 3 shards: pass 0, or a power of two up to 4096":                   func() { cache.NewBytes(s, 1<<20, cache.Options{Shards: 3}) },
-			"NewBytes with 8192 shards":                                                      func() { cache.NewBytes(s, 1<<30, cache.Options{Shards: 8192}) },
-			"NewBytes with an Options.Entry of -1: pass 0 for 256, or up to the 32768 bytes": func() { cache.NewBytes(s, 1<<20, cache.Options{Entry: -1}) },
-			"8191 bytes, 4032 for each shard (Options.Shards is 2): pass 8192 bytes or more": func() { cache.NewBytes(s, 8191, cache.Options{Shards: 2}) },
+			"NewBytes with 3 shards: pass 0, or a power of two up to 4096": func() {
+				cache.NewBytes(s, 1<<20, cache.Options{Shards: 3})
+			},
+			"NewBytes with 8192 shards": func() { cache.NewBytes(s, 1<<30, cache.Options{Shards: 8192}) },
+			"NewBytes with an Options.Entry of -1: pass 0 for 256, or up to the 32768 bytes": func() {
+				cache.NewBytes(s, 1<<20, cache.Options{Entry: -1})
+			},
+			"8191 bytes, 4032 for each shard (Options.Shards is 2): pass 8192 bytes or more": func() {
+				cache.NewBytes(s, 8191, cache.Options{Shards: 2})
+			},
 			"NewBytes of -1 bytes": func() { cache.NewBytes(s, -1, cache.Options{}) },
 		} {
 			requirePanic(t, text, make)
 		}
 		if strconv.IntSize == 64 {
-			requirePanic(t, "a shard has 34359738368 at most; use more shards", func() { cache.NewBytes(s, 1<<(strconv.IntSize-28), cache.Options{}) })
+			requirePanic(t, "a shard has 34359738368 at most; use more shards", func() {
+				cache.NewBytes(s, 1<<(strconv.IntSize-28), cache.Options{})
+			})
 		}
 		inner := s.Open("inner")
 		c := cache.NewBytes(inner, 64<<10, cache.Options{})
@@ -206,8 +216,9 @@ func TestBytesRefuses(t *testing.T) {
 		require.NoError(t, c.Set([]byte("key"), make([]byte, 2048-8-3)))
 		err := c.Set([]byte("key"), make([]byte, 2048-8-2))
 		require.ErrorIs(t, err, cache.ErrLarge)
-		require.EqualError(t, err, "cache: the key and value are too large: a key of 3 bytes and a value of 2038 take 2049 with the header, and one "+
-			"takes at most 2048, a 32nd of a shard (there are 1); pass NewBytes 65600 bytes or more")
+		require.EqualError(t, err, "cache: the key and value are too large: a key of 3 bytes and a value of 2038 "+
+			"take 2049 with the header, and one takes at most 2048, a 32nd of a shard (there are 1); pass NewBytes "+
+			"65600 bytes or more")
 		require.False(t, c.Has([]byte("key")), "the value before the refused one")
 		require.NoError(t, c.Set([]byte("key"), make([]byte, 2048-8-3)))
 		larger := cache.NewBytes(inner, 65600, cache.Options{})
@@ -235,7 +246,9 @@ func TestBytesRefuses(t *testing.T) {
 		c.Advance(1)
 		larger.Advance(1)
 		require.Equal(t, make([]byte, 128<<10), all, "the bytes have another owner")
-		requirePanic(t, `scope: BUG: Set in a cache.Bytes in a closed scope of region level`, func() { c.Set([]byte("key"), nil) })
+		requirePanic(t, `scope: BUG: Set in a cache.Bytes in a closed scope of region level`, func() {
+			c.Set([]byte("key"), nil)
+		})
 	})
 }
 
@@ -269,7 +282,8 @@ func TestBytesTakesItsBytes(t *testing.T) {
 		require.EqualValues(t, 1<<20, free-s.Free())
 	})
 	// a scope with a byte less unwinds
-	b, err := budget.Open(budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "test",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	require.NoError(t, err)
 	_, err = budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*struct{ _ byte }, error) {
 		cache.NewBytes(s, int(s.Free())+1, cache.Options{})
@@ -318,7 +332,8 @@ func TestBytesGoroutines(t *testing.T) {
 					case r.IntN(10) == 0:
 						c.Delete(key)
 					default:
-						assert.NoError(t, c.Set(key, append(append(append([]byte{}, key...), '!'), make([]byte, r.IntN(90))...)))
+						assert.NoError(t,
+							c.Set(key, append(append(append([]byte{}, key...), '!'), make([]byte, r.IntN(90))...)))
 					}
 				}
 			})
@@ -341,10 +356,10 @@ func TestBytesResize(t *testing.T) {
 			}
 		}
 		set(0, 20_000)
-		full := c.Len()
+		full := int(c.Stats().Entries)
 		c.Resize(1 << 20)
 		require.NoError(t, c.Walk())
-		require.InDelta(t, full/4, c.Len(), float64(full)/20)
+		require.InDelta(t, full/4, int(c.Stats().Entries), float64(full)/20)
 		require.EqualValues(t, 1<<20, c.Stats().KeyBytes+c.Stats().ValueBytes+c.Stats().Index+c.Stats().Padding)
 		bytes, err := c.Trim()
 		require.NoError(t, err)
@@ -353,11 +368,11 @@ func TestBytesResize(t *testing.T) {
 		}
 		set(20_000, 30_000)
 		require.NoError(t, c.Walk())
-		require.InDelta(t, full/4, c.Len(), float64(full)/20)
+		require.InDelta(t, full/4, int(c.Stats().Entries), float64(full)/20)
 		c.Resize(4 << 20)
 		set(30_000, 50_000)
 		require.NoError(t, c.Walk())
-		require.InDelta(t, full, c.Len(), float64(full)/50)
+		require.InDelta(t, full, int(c.Stats().Entries), float64(full)/50)
 		requirePanic(t, "Resize of a cache.Bytes to 4194305 bytes: from ", func() { c.Resize(4<<20 + 1) })
 		requirePanic(t, "Resize of a cache.Bytes to 400000 bytes", func() { c.Resize(400_000) })
 	})
@@ -402,7 +417,9 @@ func getOrSet(t testing.TB, c *cache.Bytes, r *rand.Rand, count int) {
 // is taken from outside.
 func TestBytesInAState(t *testing.T) {
 	begin := func() (c *cache.Bytes, ring *save.Ring) {
-		b := budgettest.Open(t, budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 512 * budget.KiB, State: true}}})
+		b := budgettest.Open(t,
+			budget.Plan{Name: "test",
+				Regions: []budget.RegionPlan{{Name: "level", Size: 512 * budget.KiB, State: true}}})
 		r := b.Region("level")
 		_, err := budget.Load(background, r, func(s scope.Scope) (*world, error) {
 			state, w := save.Begin(r, s, worlds)
@@ -443,7 +460,8 @@ func TestBytesInAState(t *testing.T) {
 		if r.IntN(3) != 0 {
 			at = r.IntN(len(raw)/2/8) &^ 7 // words and index of the first shard
 		}
-		binary.LittleEndian.PutUint64(image[at:], [...]uint64{0, 1, ^uint64(0), r.Uint64(), binary.LittleEndian.Uint64(image[at:]) + 8}[r.IntN(5)])
+		binary.LittleEndian.PutUint64(image[at:],
+			[...]uint64{0, 1, ^uint64(0), r.Uint64(), binary.LittleEndian.Uint64(image[at:]) + 8}[r.IntN(5)])
 		if other.LookAt(image, 60) != nil {
 			refused++
 			continue

@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -38,7 +39,8 @@ func (b *blocks) read(buf []byte, n uint64) ([]byte, error) {
 // A cache of blocks in front of a file.
 func ExampleBytes() {
 	file := strings.NewReader(strings.Repeat("upfront ", 100*blockSize/8))
-	b, err := budget.Open(budget.Plan{Name: "reader", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}}})
+	b, err := budget.Open(budget.Plan{Name: "reader",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}}})
 	if err != nil {
 		panic(err)
 	}
@@ -66,4 +68,51 @@ func ExampleBytes() {
 	// block 7: 4096 bytes, "upfront "
 	// block 7: 4096 bytes, "upfront "
 	// 2 hits, 2 misses
+}
+
+// Entries end at times of the caller's clock. A value that is larger than Most isn't stored.
+func ExampleBytes_SetUntil() {
+	c := cache.NewBytes(inMemory("sessions"), 1<<20, cache.Options{})
+	key := []byte("ada")
+	fmt.Println(c.SetUntil(key, []byte("token"), 60))
+	c.View(key, func(token []byte) { fmt.Printf("%s\n", token) })
+	c.Advance(60)
+	fmt.Println(c.Has(key), c.Delete(key))
+
+	err := c.Set(key, make([]byte, c.Most()))
+	fmt.Println(errors.Is(err, cache.ErrLarge), c.Has(key))
+	// Output:
+	// <nil>
+	// token
+	// false true
+	// true false
+}
+
+// The figures say where the bytes are.
+func ExampleStats() {
+	c := cache.NewBytes(inMemory("names"), 1<<20, cache.Options{})
+	for i := range uint64(100_000) {
+		if err := c.Set(binary.LittleEndian.AppendUint64(nil, i), make([]byte, 92)); err != nil {
+			panic(err)
+		}
+	}
+	s := c.Stats()
+	fmt.Println(s.Entries+s.Evictions, s.Rejected, s.Crowded < s.Evictions, s.Examined >= s.Evictions)
+	fmt.Println(s.KeyBytes/s.Entries, s.ValueBytes/s.Entries, s.KeyBytes+s.ValueBytes+s.Index+s.Padding)
+	c.Clear()
+	fmt.Println(c.Stats().Entries)
+	// Output:
+	// 100000 0 true true
+	// 8 92 1048576
+	// 0
+}
+
+// A smaller cache gives pages back.
+func ExampleBytes_Resize() {
+	c := cache.NewBytes(inMemory("names"), 1<<20, cache.Options{})
+	c.Resize(1 << 18)
+	_, err := c.Trim() // in a program without checks, up to 768 KiB that were in use
+	fmt.Println(err)
+	// Output:
+	// <nil>
 }

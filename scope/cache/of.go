@@ -162,7 +162,8 @@ func (c *Of[K, V]) hold(pool scope.HandlePool[V]) {
 const ofAlign = 8
 
 func ofSize[K any](n int) uint64 {
-	size := uint64(unsafe.Sizeof(ofWords{})) + uint64(n)*uint64(unsafe.Sizeof(ofEntry{})) + 2*uint64(n)*uint64(unsafe.Sizeof(*new(K)))
+	size := uint64(unsafe.Sizeof(ofWords{})) + uint64(n)*uint64(unsafe.Sizeof(ofEntry{})) +
+		2*uint64(n)*uint64(unsafe.Sizeof(*new(K)))
 	return (size + ofAlign - 1) &^ (ofAlign - 1)
 }
 
@@ -270,7 +271,8 @@ func (c *Of[K, V]) notPinned(what string, of bool) error {
 	if !of {
 		return misuse("%s of a %v that isn't a value of this cache", what, reflect.TypeFor[V]())
 	}
-	return misuse("%s of a %v that isn't pinned: Get, At, Add and GetOrLoad pin a value once each", what, reflect.TypeFor[V]())
+	return misuse("%s of a %v that isn't pinned: Get, At, Add and GetOrLoad pin a value once each",
+		what, reflect.TypeFor[V]())
 }
 
 // indexOf returns the entry of x, and reports whether x is a value's first byte.
@@ -357,7 +359,8 @@ func (c *Of[K, V]) figure() (in stack.Inner, ok bool) {
 	}
 	defer c.mu.Unlock()
 	n, each := uint64(c.len()), uint64(unsafe.Sizeof(*new(V)))
-	in = stack.Inner{Of: reflect.TypeFor[V]().String(), Size: uint64(c.n) * each, Used: n * each, Live: n, Failed: c.stats.Refused}
+	in = stack.Inner{Of: reflect.TypeFor[V]().String(), Size: uint64(c.n) * each, Used: n * each, Live: n,
+		Failed: c.stats.Refused}
 	in.CacheCounts = stack.CacheCounts{Hits: c.stats.Hits, Misses: c.stats.Misses, Evictions: c.stats.Evictions}
 	return in, true
 }
@@ -365,34 +368,34 @@ func (c *Of[K, V]) figure() (in stack.Inner, ok bool) {
 // InUseError is the error of a cache in which all values are pinned or in load, so that no value
 // can be evicted. It is a scope.ErrFull.
 type InUseError struct {
-	Budget, Arena, Scope string
-	Type                 string // of the values
-	N, Limit             int    // limits of values: the n of New, and the limit of Resize
-	Pinned, Loading      int    // values that are pinned; values in load
-	// In checked builds, Lines lists up to 8 calls that pinned the values, with the number of
-	// values for each call. For a value with several pins it has the first.
-	Lines     []string
-	OnPurpose bool // in checked builds: budgettest.FailEach refused the request
+	N, Limit int // limits of values: the n of New, and the limit of Resize
+	Pinned   int // values that are pinned
 
-	knob string // instead of the usual one
+	budget, arena, scope, of string // of: the type of the values
+	loading                  int    // values in load
+	lines                    []string
+	onPurpose                bool   // in checked builds: budgettest.FailEach refused the request
+	advice                   string // instead of the usual one
 }
 
-// Error returns one line. In checked builds it adds the Lines.
+// Error returns one line. In checked builds it adds lines for up to 8 calls that pinned the values,
+// each with the number of its values. A value with several pins counts for the first.
 func (e *InUseError) Error() string {
-	if e.OnPurpose {
-		return fmt.Sprintf("budget %q: %s: scope %q: the cache of %d values of %s was refused a value on purpose (budgettest.FailEach)",
-			e.Budget, e.Arena, e.Scope, e.N, e.Type)
+	if e.onPurpose {
+		return fmt.Sprintf("budget %q: %s: scope %q: the cache of %d values of %s was refused a value on purpose "+
+			"(budgettest.FailEach)",
+			e.budget, e.arena, e.scope, e.N, e.of)
 	}
-	knob := fmt.Sprintf("Unpin some, or make it with an n above %d", e.N)
+	advice := fmt.Sprintf("Unpin some, or make it with an n above %d", e.N)
 	if e.Limit < e.N {
-		knob = fmt.Sprintf("Unpin some, or Resize it to more than %d, up to %d", e.Limit, e.N)
+		advice = fmt.Sprintf("Unpin some, or Resize it to more than %d, up to %d", e.Limit, e.N)
 	}
-	if e.knob != "" {
-		knob = e.knob
+	if e.advice != "" {
+		advice = e.advice
 	}
 	text := fmt.Sprintf("budget %q: %s: scope %q: a cache has %d of %d values of %s pinned, and %d in load; %s",
-		e.Budget, e.Arena, e.Scope, e.Pinned, e.Limit, e.Type, e.Loading, knob)
-	for _, line := range e.Lines {
+		e.budget, e.arena, e.scope, e.Pinned, e.Limit, e.of, e.loading, advice)
+	for _, line := range e.lines {
 		text += "\n\t" + line
 	}
 	return text
@@ -404,9 +407,10 @@ func (e *InUseError) Is(target error) bool { return target == scope.ErrFull }
 // inUse counts and returns an error of c. The lock is held.
 func (c *Of[K, V]) inUse() *InUseError {
 	c.stats.Refused++
-	e := &InUseError{Type: reflect.TypeFor[V]().String(), N: int(c.n), Limit: int(c.words.limit), Pinned: c.pinned, Loading: c.loading}
-	e.Budget, e.Arena, e.Scope = stack.NamesOf(c.life.End, c.life.Gen)
-	e.Lines = c.lines()
+	e := &InUseError{of: reflect.TypeFor[V]().String(), N: int(c.n), Limit: int(c.words.limit), Pinned: c.pinned,
+		loading: c.loading}
+	e.budget, e.arena, e.scope = stack.NamesOf(c.life.End, c.life.Gen)
+	e.lines = c.lines()
 	return e
 }
 

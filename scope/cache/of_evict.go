@@ -211,7 +211,8 @@ func (c *Of[K, V]) Delete(k K) error {
 		if e.where == inLoad {
 			return fmt.Errorf("cache: Delete of %v %s, which is in load", reflect.TypeFor[V](), keyText(k))
 		}
-		return fmt.Errorf("cache: Delete of %v %s with %d pins; Unpin it first", reflect.TypeFor[V](), keyText(k), e.pins)
+		return fmt.Errorf("cache: Delete of %v %s with %d pins; Unpin it first", reflect.TypeFor[V](),
+			keyText(k), e.pins)
 	}
 	c.unlink(i)
 	return c.end(i, false)
@@ -257,7 +258,7 @@ func (c *Of[K, V]) Clear() error {
 	c.words.ring = 0
 	if c.pinned+c.loading > 0 {
 		err := c.inUse()
-		err.knob = "they stay; Unpin them first"
+		err.advice = "they stay; Unpin them first"
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -279,7 +280,7 @@ func (c *Of[K, V]) Resize(m int) error {
 	if c.pinned+c.loading > m {
 		defer c.mu.Unlock()
 		err := c.inUse()
-		err.knob = fmt.Sprintf("Unpin some, or Resize it to %d or more", c.pinned+c.loading)
+		err.advice = fmt.Sprintf("Unpin some, or Resize it to %d or more", c.pinned+c.loading)
 		return err
 	}
 	c.words.limit = uint32(m)

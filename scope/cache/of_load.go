@@ -117,7 +117,7 @@ func (c *Of[K, V]) enter(k K) (uint32, error) {
 	if x == nil {
 		defer c.mu.Unlock()
 		err := c.inUse()
-		err.OnPurpose = true
+		err.onPurpose = true
 		return 0, err
 	}
 	returns := false
@@ -228,7 +228,8 @@ func (c *Of[K, V]) over(r *running[K]) bool {
 }
 
 // load calls the loader for an entry in load, and gives up the lock meanwhile.
-func (c *Of[K, V]) load(ctx context.Context, outer *load, k K, i uint32, fn func(context.Context, *V) error) (x *V, err error) {
+func (c *Of[K, V]) load(ctx context.Context, outer *load, k K, i uint32, fn func(context.Context, *V) error) (x *V,
+	err error) {
 	r := &running[K]{Context: ctx, of: reflect.TypeFor[V]().String(), key: k, entry: i}
 	r.graph.outer, r.graph.name = outer, r
 	state := c.header.State(uint64(i))
@@ -367,7 +368,8 @@ func (l *load) cycle(path []*load) error {
 	if path[len(path)-1] != l {
 		text += ", whose loader waits for it"
 	}
-	return fmt.Errorf("%w: the load of %v waits for %s; load one of them after the other, not in its loader", ErrCycle, l.name, text)
+	return fmt.Errorf("%w: the load of %v waits for %s; load one of them after the other, not in its loader",
+		ErrCycle, l.name, text)
 }
 
 // way returns the way from l to a load that is marked with mark, or nil. It marks the others that

@@ -380,8 +380,8 @@ func TestALoadOfItself(t *testing.T) {
 		return err
 	})
 	require.ErrorIs(t, err, cache.ErrCycle)
-	require.EqualError(t, err, "cache: a load would wait for itself: the load of cache_test.chunk 5 waits for the load of cache_test.chunk 5; "+
-		"load one of them after the other, not in its loader")
+	require.EqualError(t, err, "cache: a load would wait for itself: the load of cache_test.chunk 5 waits for the "+
+		"load of cache_test.chunk 5; load one of them after the other, not in its loader")
 
 	inner := func(ctx context.Context, _ *chunk) error { _, err := c.GetOrLoad(ctx, 5, nil2); return err }
 	_, err = c.GetOrLoad(background, 5, func(ctx context.Context, _ *chunk) error {
@@ -391,7 +391,8 @@ func TestALoadOfItself(t *testing.T) {
 		return err
 	})
 	require.ErrorIs(t, err, cache.ErrCycle)
-	require.ErrorContains(t, err, "the load of cache_test.chunk 6 waits for the load of cache_test.chunk 5, whose loader waits for it; load")
+	require.ErrorContains(t, err, "the load of cache_test.chunk 6 waits for the load of cache_test.chunk 5, whose "+
+		"loader waits for it; load")
 	assert.Equal(t, 0, c.Len()+d.Len())
 
 	// Two goroutines: the load of 1 in c wants 2 in d, and the load of 2 in d wants 1 in c.
@@ -409,7 +410,8 @@ func TestALoadOfItself(t *testing.T) {
 		waitFor(d, 1)
 		_, err := c.GetOrLoad(ctx, 1, nil2)
 		assert.ErrorIs(t, err, cache.ErrCycle)
-		assert.ErrorContains(t, err, "the load of cache_test.chunk 2 waits for the load of cache_test.chunk 1, which waits for the load of cache_test.chunk 2; load")
+		assert.ErrorContains(t, err, "the load of cache_test.chunk 2 waits for the load of cache_test.chunk 1, "+
+			"which waits for the load of cache_test.chunk 2; load")
 		x.At = 2
 		return nil
 	})
@@ -610,7 +612,8 @@ func TestNoGarbage(t *testing.T) {
 			c.Unpin(x)
 		}
 		_, _ = c.Get(-at), c.Stats()
-		if y, err := c.GetOrLoad(background, at, func(context.Context, *chunk) error { return nil }); err != nil || y.At != at {
+		if y, err := c.GetOrLoad(background, at, func(context.Context, *chunk) error { return nil }); err != nil ||
+			y.At != at {
 			t.Error("no value", err)
 		} else {
 			c.Unpin(y)

@@ -15,9 +15,10 @@ func (c *Of[K, V]) note(st *stack.Stack, bytes []byte) {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(c.keys))) - uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))
 	n := int(c.n)
 	st.NoteTenant(bytes, stack.Tenant{
-		Name:   reflect.TypeFor[Of[K, V]]().String(),
-		Values: []stack.TenantValues{{What: "keys", Offset: uint64(at), Count: uint64(len(c.keys)), Type: reflect.TypeFor[K]()}},
-		Still:  c.still,
+		Name: reflect.TypeFor[Of[K, V]]().String(),
+		Values: []stack.TenantValues{{What: "keys", Offset: uint64(at), Count: uint64(len(c.keys)),
+			Type: reflect.TypeFor[K]()}},
+		Still: c.still,
 		Check: func(image []byte) error {
 			w, entries, _ := layOf[K](image, n)
 			return look(w, entries)
@@ -33,7 +34,8 @@ func (c *Of[K, V]) still(replace bool) error {
 		c.replaced = c.replaced || replace
 		return nil
 	}
-	return fmt.Errorf("a cache of %v has %d values pinned and %d in load; Unpin them first", reflect.TypeFor[V](), c.pinned, c.loading)
+	return fmt.Errorf("a cache of %v has %d values pinned and %d in load; Unpin them first", reflect.TypeFor[V](),
+		c.pinned, c.loading)
 }
 
 // look returns an error for words and entries from outside that no cache without pins has. The

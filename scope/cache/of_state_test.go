@@ -24,7 +24,8 @@ type world struct {
 
 var worlds = scope.Plain[world]()
 
-var statePlan = budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB, State: true}}}
+var statePlan = budget.Plan{Name: "test",
+	Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB, State: true}}}
 
 // kept loads a world with a cache of n chunks in its state.
 func kept(t testing.TB, n int) (c *chunkCache, w *world, ring *save.Ring, b *budget.Budget) {
@@ -88,8 +89,9 @@ func TestAState(t *testing.T) {
 	require.NotNil(t, x, "there again")
 	assert.EqualValues(t, 77, x.At)
 
-	assert.ErrorContains(t, ring.Restore(background, 1), `save: Restore of snapshot 1 of region level of budget "test": `+
-		"a cache of cache_test.chunk has 1 values pinned and 0 in load; Unpin them first")
+	assert.ErrorContains(t, ring.Restore(background, 1),
+		`save: Restore of snapshot 1 of region level of budget "test": `+
+			"a cache of cache_test.chunk has 1 values pinned and 0 in load; Unpin them first")
 	assert.ErrorContains(t, ring.Take(2), "save: Take of snapshot 2 of region level")
 	c.Unpin(x)
 	_, err = c.GetOrLoad(background, 78, func(context.Context, *chunk) error {

@@ -96,7 +96,8 @@ func TestAllPinned(t *testing.T) {
 	require.Equal(t, errLoad, err)
 	require.NoError(t, c.Resize(2))
 	_, err = c.GetOrLoad(background, 3, nil2)
-	require.ErrorContains(t, err, "has 2 of 2 values of cache_test.chunk pinned, and 0 in load; Unpin some, or Resize it to more than 2, up to 3")
+	require.ErrorContains(t, err, "has 2 of 2 values of cache_test.chunk pinned, and 0 in load; Unpin some, or "+
+		"Resize it to more than 2, up to 3")
 	err = c.Clear()
 	require.ErrorIs(t, err, scope.ErrFull)
 	require.ErrorContains(t, err, "0 in load; they stay; Unpin them first")
@@ -104,7 +105,8 @@ func TestAllPinned(t *testing.T) {
 	c.Unpin(load(t, c, 2))
 	pinAgain := c.Get(2)
 	if c.Unpin(pinAgain); arena_c.Checked {
-		require.ErrorContains(t, c.Clear(), "2 pinned at github.com/upfront-mem/upfront/scope/cache_test.load ", "the last pins were taken back")
+		require.ErrorContains(t, c.Clear(), "2 pinned at github.com/upfront-mem/upfront/scope/cache_test.load ",
+			"the last pins were taken back")
 	}
 	c.Unpin(a)
 	c.Unpin(load(t, c, 3))
@@ -271,7 +273,8 @@ func TestMisuse(t *testing.T) {
 		says string
 		use  func()
 	}{
-		{"Unpin of a cache_test.chunk that isn't pinned: Get, At, Add and GetOrLoad pin a value once each", func() { c.Unpin(x) }},
+		{"Unpin of a cache_test.chunk that isn't pinned: Get, At, Add and GetOrLoad pin a value once each",
+			func() { c.Unpin(x) }},
 		{"Unpin of a cache_test.chunk that isn't a value of this cache", func() { d.Unpin(own) }},
 		{"isn't a value of this cache", func() { c.Unpin(nil) }},
 		{"isn't a value of this cache", func() { c.Unpin(new(chunk)) }},

@@ -57,7 +57,8 @@ func trim(t testing.TB, c *cache.Of[int64, slab]) uint64 {
 // TestOfTrim: exactly the whole pages between values go back, and no value changes.
 func TestOfTrim(t *testing.T) {
 	const n = 200
-	b := budgettest.Open(t, budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 4 * budget.MiB}}})
+	b := budgettest.Open(t,
+		budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 4 * budget.MiB}}})
 	_, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*world, error) {
 		c := cache.New(s, places, slabs, n)
 		handles := map[int64]arena.Handle[slab]{}
@@ -167,7 +168,8 @@ func TestOfTrimInUse(t *testing.T) {
 // TestOfTrimInAState: a snapshot from before brings all values back, and a state has the same hash
 // before and after.
 func TestOfTrimInAState(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 4 * budget.MiB, State: true}}})
+	b := budgettest.Open(t,
+		budget.Plan{Name: "test", Regions: []budget.RegionPlan{{Name: "level", Size: 4 * budget.MiB, State: true}}})
 	var c *cache.Of[int64, slab]
 	var ring *save.Ring
 	_, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*world, error) {

@@ -16,7 +16,8 @@ import (
 // TestReport: a report lists the caches of open scopes with their counts, and keeps the counts of
 // those that ended.
 func TestReport(t *testing.T) {
-	plan := budget.Plan{Name: "reports", Regions: []budget.RegionPlan{{Name: "init", Size: 1 << 20}, {Name: "level", Size: 1 << 20}}}
+	plan := budget.Plan{Name: "reports", Regions: []budget.RegionPlan{{Name: "init", Size: 1 << 20},
+		{Name: "level", Size: 1 << 20}}}
 	b, err := budget.Open(plan)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, b.Close()) }()
@@ -47,18 +48,22 @@ func TestReport(t *testing.T) {
 		three, err := of.Add(3)
 		require.NoError(t, err)
 
-		bytes := stack.Inner{Kind: "cache", Of: "bytes", Scope: "level", Size: 64 << 10, Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: 1,
+		bytes := stack.Inner{Kind: "cache", Of: "bytes", Scope: "level", Size: 64 << 10,
+			Used: st.KeyBytes + st.ValueBytes, Live: st.Entries, Failed: 1,
 			CacheCounts: stack.CacheCounts{Hits: 1, Misses: 1, Evictions: st.Evictions}}
-		values := stack.Inner{Kind: "cache", Of: "[100]uint8", Scope: "inside", Size: 200, Used: 200, Live: 2, Failed: 1,
+		values := stack.Inner{Kind: "cache", Of: "[100]uint8", Scope: "inside", Size: 200, Used: 200,
+			Live: 2, Failed: 1,
 			CacheCounts: stack.CacheCounts{Hits: 1, Evictions: 1}}
 		assert.Equal(t, []stack.Inner{bytes, values}, caches(level.Report()))
-		assert.Contains(t, b.Report().String(), `level: cache of [100]uint8 in scope "inside" used 0.2KiB of 0.2KiB in 2 values; 100.0% hits of 1 reads, evicted 1, refused 1`)
+		assert.Contains(t, b.Report().String(),
+			`level: cache of [100]uint8 in scope "inside" used 0.2KiB of 0.2KiB in 2 values; 100.0% hits of 1 reads, evicted 1, refused 1`)
 		of.Unpin(one)
 		of.Unpin(three)
 		require.NoError(t, inner.Close())
 		assert.Equal(t, []stack.Inner{bytes}, caches(level.Report()))
 		loads++
-		assert.Equal(t, stack.CacheCounts{Hits: 2 * loads, Misses: loads, Evictions: loads * (st.Evictions + 1)}, level.Report().Caches)
+		assert.Equal(t, stack.CacheCounts{Hits: 2 * loads, Misses: loads, Evictions: loads * (st.Evictions + 1)},
+			level.Report().Caches)
 		return scope.Plain[[8]byte]().New(s), nil
 	}
 	_, err = budget.Load(t.Context(), level, load)

@@ -25,7 +25,8 @@ func (c *Bytes) Resize(size int) {
 	planned := cap(x.queues[small].bytes) + cap(x.queues[main].bytes)
 	least := lines(eachOf(c.planned, n)-planned+3*c.most) * n
 	if size < least || size > c.planned {
-		panic(misuse("Resize of a cache.Bytes to %d bytes: from %d to the %d that it was made with", size, least, c.planned))
+		panic(misuse("Resize of a cache.Bytes to %d bytes: from %d to the %d that it was made with",
+			size, least, c.planned))
 	}
 	entries := planned - eachOf(c.planned, n) + eachOf(size, n)
 	for i := range c.shards {

@@ -48,8 +48,8 @@ func (x *shard) walk() error {
 		}
 	}
 	if live != cells || live != x.entries || keyBytes != x.keyBytes || valueBytes != x.valueBytes {
-		return fmt.Errorf("%d entries of %d and %d bytes, and by the words %d of %d and %d; %d cells", live, keyBytes, valueBytes,
-			x.entries, x.keyBytes, x.valueBytes, cells)
+		return fmt.Errorf("%d entries of %d and %d bytes, and by the words %d of %d and %d; %d cells",
+			live, keyBytes, valueBytes, x.entries, x.keyBytes, x.valueBytes, cells)
 	}
 	return nil
 }
@@ -57,12 +57,14 @@ func (x *shard) walk() error {
 // walk calls do for each entry, the oldest first. It trusts no word.
 func (q *queue) walk(do func(place int64, e entry) error) error {
 	bad := func(at int64) error {
-		return fmt.Errorf("a queue of %d bytes: head %d, tail %d, end %d, count %d: byte %d", q.size(), q.head, q.tail, q.end, q.count, at)
+		return fmt.Errorf("a queue of %d bytes: head %d, tail %d, end %d, count %d: byte %d", q.size(), q.head, q.tail,
+			q.end, q.count, at)
 	}
 	if q.count == 0 {
 		return nil
 	}
-	if q.count < 0 || q.head < 0 || q.tail < 0 || q.head > q.size() || q.tail > q.size() || q.end < 0 || q.end > q.size() {
+	if q.count < 0 || q.head < 0 || q.tail < 0 || q.head > q.size() || q.tail > q.size() || q.end < 0 ||
+		q.end > q.size() {
 		return bad(0)
 	}
 	at, wraps := q.tail, q.head <= q.tail

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -118,4 +119,60 @@ func Example() {
 	// door 7 closes
 	// tick 3
 	// tick 4
+}
+
+// bell is an event of a visitor, which the level's graph hears about.
+var bell = flow.Source{Name: "bell", Nodes: []flow.Node{
+	{Name: "rung", Type: "event", Of: "line.used",
+		List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "report"}}}}},
+	{Name: "report", Type: "send", Of: "line.used", In: []flow.Input{{Name: "key", Constant: 12}}},
+}}
+
+// A send runs an event in the level's graph.
+func ExampleRunner_SendTo() {
+	b, err := budget.Open(budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	load := func(s scope.Scope, source flow.Source) *flow.Graph {
+		data, report, err := flow.Compile(source, host.Vocabulary())
+		if err != nil {
+			log.Fatal(err)
+		}
+		size := report.Nodes[0]
+		fmt.Println(size.Nodes, "node of type", size.Type, "in", size.Static, "bytes,", size.Dynamic, "in an instance")
+		g, err := host.Load(s, data, make([]byte, blob.ScratchSize(data)))
+		if err != nil {
+			log.Fatal(err)
+		}
+		g.Instances(1)
+		fmt.Println(g.Name(), "has", g.Data(), "bytes in an instance")
+		return g
+	}
+	world := World{doors: map[int32]bool{}}
+	play := func(s scope.Scope) (*struct{}, error) {
+		level, visitor := load(s, door), load(s, bell)
+		at, from := level.New(), visitor.New()
+		level.Seed(at, 1) // for nodes of type random
+		runner := host.NewRunner(s, &world, 1)
+		runner.SendTo(level, at)
+		runner.Begin()
+		err := used.Fire(runner, visitor, from, 0, Used{})
+		if steps := (*flow.StepsError)(nil); errors.As(err, &steps) {
+			fmt.Println(steps.Graph, steps.Began, steps.Node, steps.Steps)
+		}
+		runner.End()
+		return new(struct{}), nil
+	}
+	if _, err := budget.Load(context.Background(), b.Region("level"), play); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 1 node of type event in 40 bytes, 0 in an instance
+	// door has 24 bytes in an instance
+	// 1 node of type event in 40 bytes, 0 in an instance
+	// bell has 8 bytes in an instance
+	// bell rung locked 1
 }

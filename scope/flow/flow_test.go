@@ -230,7 +230,8 @@ func TestCycle(t *testing.T) {
 	r.Begin()
 	defer r.End()
 	err := near.Fire(r, g, i, 0, values{})
-	assert.EqualError(t, err, `flow: graph "mill": "start": no end after 1000 steps; node "tell" is next: is it in a cycle?`)
+	assert.EqualError(t, err,
+		`flow: graph "mill": "start": no end after 1000 steps; node "tell" is next: is it in a cycle?`)
 	var steps *flow.StepsError
 	require.ErrorAs(t, err, &steps)
 	assert.Equal(t, &flow.StepsError{Graph: "mill", Began: "start", Node: "tell", Steps: 1000}, steps)

@@ -24,7 +24,8 @@ func TestHosts(t *testing.T) {
 	assert.EqualError(t, load(h), `flow: graph "good": the host has no action "note"`)
 	flow.NewAction(h, "note", func(*flow.Runner, *book, *note) {})
 	flow.NewAction(h, "ask", func(*flow.Runner, *book, *struct{ A flow.In[int32] }) {})
-	assert.EqualError(t, load(h), `flow: graph "good": action "ask": the host has [a int], the graph [a int x out int y out bool z out number w out handle]`)
+	assert.EqualError(t, load(h),
+		`flow: graph "good": action "ask": the host has [a int], the graph [a int x out int y out bool z out number w out handle]`)
 	type embedded struct{ flow.In[int32] }
 	says := func(text string, do func()) {
 		t.Helper()

@@ -36,7 +36,8 @@ func TestMisuse(t *testing.T) {
 		assert.PanicsWithValue(t, "flow: BUG: "+what+again, fire)
 	}
 	w.inner = func() { g.Free(i) }
-	assert.PanicsWithValue(t, `flow: BUG: Free of an instance of graph "pond" while it runs: free it when its event has returned`, fire)
+	assert.PanicsWithValue(t,
+		`flow: BUG: Free of an instance of graph "pond" while it runs: free it when its event has returned`, fire)
 	w.inner = func() { runtime.Goexit() }
 	r.End()
 	done := make(chan bool)
@@ -60,8 +61,8 @@ func TestMisuse(t *testing.T) {
 		var wait sync.WaitGroup
 		for what, do := range map[string]func(){"Fire": fire, "Tick": func() { _ = r.Tick(g) }} {
 			wait.Go(func() {
-				assert.PanicsWithValue(t, "flow: BUG: "+what+" in another goroutine than Begin: give each goroutine its own runner, "+
-					"or call Begin and End there", do)
+				assert.PanicsWithValue(t, "flow: BUG: "+what+" in another goroutine than Begin: give each goroutine "+
+					"its own runner, or call Begin and End there", do)
 			})
 			wait.Wait()
 		}
@@ -87,7 +88,9 @@ func TestMisuse(t *testing.T) {
 	foreign := quietHost.NewRunner(s, &quiet{}, 1)
 	assert.PanicsWithValue(t, `flow: BUG: a runner of another host than that of graph "pond"`,
 		func() { _ = foreign.Tick(g) })
-	assert.PanicsWithValue(t, "flow: BUG: NewRunner with 0 steps: give 1 to 67108864", func() { books.NewRunner(s, w, 0) })
+	assert.PanicsWithValue(t, "flow: BUG: NewRunner with 0 steps: give 1 to 67108864", func() {
+		books.NewRunner(s, w, 0)
+	})
 	assert.PanicsWithValue(t, "flow: BUG: NewRunner with 268435456 steps: give 1 to 67108864",
 		func() { books.NewRunner(s, w, 1<<28) }, "its stack would wrap where an int has 32 bits")
 	assert.PanicsWithValue(t, "flow: BUG: a graph with -1 instances: give 0 to 2147483648",

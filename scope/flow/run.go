@@ -94,16 +94,16 @@ type Step struct {
 	Graph    *Graph
 	Instance Instance
 	Node     int // the node's index in Source; the first step is the node that began the run
-	Port     int // the port by which the node is entered
+	port     int // the port by which the node is entered
 }
 
 // PortName returns the name of the port by which the node is entered, as in a [Link]. The first
 // port's name is "".
 func (s Step) PortName() string {
-	if s.Port == 0 {
+	if s.port == 0 {
 		return ""
 	}
-	return kinds[s.Graph.root.Nodes.Get(s.Graph.blob)[s.Node].Get(s.Graph.blob).Tag].ports[s.Port]
+	return kinds[s.Graph.root.Nodes.Get(s.Graph.blob)[s.Node].Get(s.Graph.blob).Tag].ports[s.port]
 }
 
 // Begin lets the calling goroutine use the runner until End. A checked build refuses Fire and Tick
@@ -122,7 +122,8 @@ func (r *Runner) End() { r.change(ready, closed, "End") }
 func (r *Runner) byBeginner(what string) {
 	if r.by != r.goroutine() {
 		r.word.Store(ready)
-		panic(bug("%s in another goroutine than Begin: give each goroutine its own runner, or call Begin and End there", what))
+		panic(bug("%s in another goroutine than Begin: give each goroutine its own runner, or call Begin and End there",
+			what))
 	}
 }
 
@@ -424,17 +425,17 @@ type ActionError struct {
 	Graph string
 	Began string // the node that began the run; in a stripped graph its index, as "#3"
 	Node  string // the action's node, in Graph or in the level's graph
-	Err   error  // from Fail
+	err   error  // from Fail
 }
 
 // Error returns the names and the text of Err.
 func (e *ActionError) Error() string {
 	return fmt.Sprintf("flow: graph %q: %q: the action of node %q failed: %v", e.Graph, e.Began, e.Node,
-		e.Err)
+		e.err)
 }
 
 // Unwrap returns the action's error.
-func (e *ActionError) Unwrap() error { return e.Err }
+func (e *ActionError) Unwrap() error { return e.err }
 
 func (r *Runner) fails(n *action) span {
 	if r.failure == nil {

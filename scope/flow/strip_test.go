@@ -111,7 +111,8 @@ func TestStrippedSource(t *testing.T) {
 	again := strip(t, compile(t, numbered))
 	assert.Equal(t, stripped, again, "it is the same graph")
 	_, _, err = flow.Decompile(stripped, scratch(stripped))
-	assert.EqualError(t, err, `flow: graph "everything" is stripped: its names are gone; take the blob or the source from which it was made`)
+	assert.EqualError(t, err,
+		`flow: graph "everything" is stripped: its names are gone; take the blob or the source from which it was made`)
 }
 
 // TestStripRefuses: bytes that are incomplete, or not as Compile makes them, are refused.
@@ -149,10 +150,12 @@ func TestStrippedHosts(t *testing.T) {
 		t.Helper()
 		changed := flow.Vocabulary{}
 		for _, s := range v.Actions {
-			changed.Actions = append(changed.Actions, flow.Signature{Name: s.Name, Parameters: slices.Clone(s.Parameters)})
+			changed.Actions = append(changed.Actions,
+				flow.Signature{Name: s.Name, Parameters: slices.Clone(s.Parameters)})
 		}
 		for _, s := range v.Events {
-			changed.Events = append(changed.Events, flow.Signature{Name: s.Name, Parameters: slices.Clone(s.Parameters)})
+			changed.Events = append(changed.Events,
+				flow.Signature{Name: s.Name, Parameters: slices.Clone(s.Parameters)})
 		}
 		change(&changed)
 		h, err := flow.HostOf(changed)
@@ -162,7 +165,8 @@ func TestStrippedHosts(t *testing.T) {
 	}
 	assert.Empty(t, load(func(*flow.Vocabulary) {}))
 	assert.Empty(t, load(func(v *flow.Vocabulary) { slices.Reverse(v.Actions); slices.Reverse(v.Events) }))
-	assert.Equal(t, `flow: graph "good": the host has no action whose name has the hash 919a0c3d; the graph is stripped`,
+	assert.Equal(t,
+		`flow: graph "good": the host has no action whose name has the hash 919a0c3d; the graph is stripped`,
 		load(func(v *flow.Vocabulary) { v.Actions = nil }))
 	other := `flow: graph "good": event "near": the host has `
 	for _, change := range []func(p []flow.Parameter) []flow.Parameter{
@@ -176,7 +180,8 @@ func TestStrippedHosts(t *testing.T) {
 			e.Parameters = change(e.Parameters)
 		})
 		assert.True(t, strings.HasPrefix(said, other) &&
-			strings.HasSuffix(said, "the graph is stripped and has another fingerprint: compile its source again"), said)
+			strings.HasSuffix(said, "the graph is stripped and has another fingerprint: compile its source again"),
+			said)
 	}
 }
 
@@ -198,7 +203,8 @@ func TestStrippedTypes(t *testing.T) {
 	_, err = flow.Size(data, scratch(data), 1)
 	require.NoError(t, err, "by itself it is whole")
 	_, err = h.Load(s, data, scratch(data))
-	assert.ErrorContains(t, err, `event "near": the host has [a int]; the graph is stripped and has another fingerprint`)
+	assert.ErrorContains(t, err,
+		`event "near": the host has [a int]; the graph is stripped and has another fingerprint`)
 }
 
 func TestHalfStripped(t *testing.T) {
@@ -218,7 +224,8 @@ func TestHalfStripped(t *testing.T) {
 	}
 	one := flow.Source{Name: "half", Nodes: []flow.Node{{Name: "b", Type: "branch"}}}
 	refused(compile(t, one), true, "it is stripped, and has names")
-	refused(compile(t, flow.Source{Variables: []flow.Variable{{Name: "v", Type: flow.Int}}}), true, "it is stripped, and has names")
+	refused(compile(t, flow.Source{Variables: []flow.Variable{{Name: "v", Type: flow.Int}}}), true,
+		"it is stripped, and has names")
 	refused(compile(t, good()), true, "the fingerprint of signature 0 has 4 bytes, not 8")
 	refused(strip(t, compile(t, one)), false, "1 nodes have 0 names")
 	assert.True(t, blob.IsBare(strip(t, compile(t, one))))

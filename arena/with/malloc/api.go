@@ -24,8 +24,10 @@ type Stats struct {
 // call it.
 func ReadStats() Stats {
 	c := process.Counts()
-	return Stats{Size: c.Size, Used: c.Used, Peak: c.Peak, Reserve: c.Reserve, Live: c.Live, Fulls: c.Fulls, Larges: c.Larges,
-		Runtime: c.Runtime, RuntimeUsed: c.RuntimeUsed, RuntimePeak: c.RuntimePeak, Trimmed: c.Trimmed, Static: c.Static, StaticUsed: c.StaticUsed}
+	return Stats{Size: c.Size, Used: c.Used, Peak: c.Peak, Reserve: c.Reserve, Live: c.Live, Fulls: c.Fulls,
+		Larges:  c.Larges,
+		Runtime: c.Runtime, RuntimeUsed: c.RuntimeUsed, RuntimePeak: c.RuntimePeak, Trimmed: c.Trimmed,
+		Static: c.Static, StaticUsed: c.StaticUsed}
 }
 
 // Trim returns the whole free pages of C's heap to the system. Its result is the bytes of those

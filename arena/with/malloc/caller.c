@@ -209,7 +209,8 @@ int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *na
 
 /* Returns the number of symbols that a hash table in GNU's form leads to. */
 static uint32_t symbols_in(const uint32_t *hash) {
-    const uint32_t buckets = hash[0], first = hash[1], *bucket = hash + 4 + hash[2] * (sizeof(uintptr_t) / 4), *chain = bucket + buckets;
+    const uint32_t buckets = hash[0], first = hash[1], *bucket = hash + 4 + hash[2] * (sizeof(uintptr_t) / 4),
+        *chain = bucket + buckets;
     uint32_t i, last = 0;
     for (i = 0; i < buckets; i++)
         last = bucket[i] > last ? bucket[i] : last;
@@ -309,4 +310,6 @@ static void code_of(search s, uintptr_t *from, uintptr_t *end) {
 
 void upfront_code_at(uintptr_t base, uintptr_t *from, uintptr_t *end) { code_of((search){.base = base}, from, end); }
 
-void upfront_code_around(uintptr_t address, uintptr_t *from, uintptr_t *end) { code_of((search){.address = address}, from, end); }
+void upfront_code_around(uintptr_t address, uintptr_t *from, uintptr_t *end) {
+    code_of((search){.address = address}, from, end);
+}

@@ -21,7 +21,8 @@ func (*heap) Begin(arena_c.ProcessPlan) error {
 	if arena_c.Asan {
 		return unsupported("an asan build has AddressSanitizer's malloc, so c_heap isn't used and bounds nothing")
 	}
-	return unsupported("package arena/with/malloc defines malloc on Linux alone; on " + runtime.GOOS + " c_heap bounds nothing")
+	return unsupported("package arena/with/malloc defines malloc on Linux alone; on " + runtime.GOOS +
+		" c_heap bounds nothing")
 }
 
 // Watch does nothing.

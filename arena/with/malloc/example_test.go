@@ -23,6 +23,9 @@ func Example() {
 	}
 	defer b.Close()
 	stats := malloc.ReadStats()
-	fmt.Println(budget.SizeText(stats.Size), "for C,", stats.Fulls, "requests refused")
-	// Output: 16384KiB for C, 0 requests refused
+	fmt.Println(budget.SizeText(stats.Size), "for C,", stats.Fulls+stats.Larges, "requests refused")
+	fmt.Println(stats.Used <= stats.Peak, stats.Peak+stats.Reserve <= stats.Size)
+	// Output:
+	// 16384KiB for C, 0 requests refused
+	// true true
 }

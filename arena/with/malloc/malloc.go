@@ -56,9 +56,11 @@ func (h *heap) Begin(p arena_c.ProcessPlan) error {
 		p = h.plan
 	}
 	if p.Runtime > p.Size/2 {
-		return fmt.Errorf("size %d is too small: at most half of it may be for Go's runtime, and that takes %d bytes", p.Size, p.Runtime)
+		return fmt.Errorf("size %d is too small: at most half of it may be for Go's runtime, and that takes %d bytes",
+			p.Size, p.Runtime)
 	}
-	plan := C.upfront_malloc_plan{size: C.uint64_t(p.Size), reserve: C.uint64_t(p.Reserve), runtime: C.uint64_t(p.Runtime), fronts: C.uint64_t(p.Fronts),
+	plan := C.upfront_malloc_plan{size: C.uint64_t(p.Size), reserve: C.uint64_t(p.Reserve),
+		runtime: C.uint64_t(p.Runtime), fronts: C.uint64_t(p.Fronts),
 		prefault: number(p.Prefault), lock: number(p.Lock)}
 	code, errno := C.upfront_malloc_begin(&plan)
 	switch code {
@@ -70,8 +72,8 @@ func (h *heap) Begin(p arena_c.ProcessPlan) error {
 		sayUncovered()
 		return nil
 	case C.UPFRONT_MALLOC_OTHER:
-		return errors.New("the process has another malloc: this package was loaded too late to define it. Import the package " +
-			"in the program itself, not in a plugin or a shared library, and preload no other malloc")
+		return errors.New("the process has another malloc: this package was loaded too late to define it. Import " +
+			"the package in the program itself, not in a plugin or a shared library, and preload no other malloc")
 	case C.UPFRONT_MALLOC_TAKEN:
 		return fmt.Errorf("size %d: C code has %d bytes already", p.Size, counts().StaticUsed)
 	case C.UPFRONT_MALLOC_PREFAULT:
@@ -134,10 +136,12 @@ func counts() arena_c.ProcessCounts {
 	var c C.upfront_malloc_counts
 	C.upfront_malloc_count(&c)
 	out := arena_c.ProcessCounts{
-		Size: uint64(c.size), Used: uint64(c.used), Peak: uint64(c.peak), Reserve: uint64(c.reserve), Live: uint64(c.live),
+		Size: uint64(c.size), Used: uint64(c.used), Peak: uint64(c.peak), Reserve: uint64(c.reserve),
+		Live:    uint64(c.live),
 		Runtime: uint64(c.runtime), RuntimeUsed: uint64(c.runtime_used), RuntimePeak: uint64(c.runtime_peak),
-		Fulls: uint64(c.fulls), FullSize: uint64(c.full_size), FullUsed: uint64(c.full_used), FullRuntime: c.full_runtime != 0,
-		FullCaller: uintptr(c.full_caller), Larges: uint64(c.larges), LargeSize: uint64(c.large_size),
+		Fulls: uint64(c.fulls), FullSize: uint64(c.full_size), FullUsed: uint64(c.full_used),
+		FullRuntime: c.full_runtime != 0,
+		FullCaller:  uintptr(c.full_caller), Larges: uint64(c.larges), LargeSize: uint64(c.large_size),
 		Warnings: uint64(c.warnings), Warned: uint64(c.warned),
 		Static: uint64(c.boot), StaticUsed: uint64(c.boot_used), Trimmed: uint64(c.trimmed),
 	}

@@ -56,7 +56,8 @@ func TestBegin(t *testing.T) {
 	plan.Size = 64 << 10
 	assert.EqualError(t, begin(plan), "size 65536 is out of range for a heap", "4 bytes for Go's runtime hold none")
 	plan.Runtime = 0
-	assert.EqualError(t, begin(plan), "size 65536 is too small: at most half of it may be for Go's runtime, and that takes 65536 bytes")
+	assert.EqualError(t, begin(plan), "size 65536 is too small: at most half of it may be for Go's runtime, and "+
+		"that takes 65536 bytes")
 	plan.Size = 1 << 60
 	assert.ErrorContains(t, begin(plan), "the system refuses 1152921504606846976 bytes of addresses: ")
 	assert.Zero(t, malloc.ReadStats().Size, "a refused plan changes nothing")
@@ -76,12 +77,19 @@ func TestBegin(t *testing.T) {
 		change func(p *arena_c.ProcessPlan)
 		says   string
 	}{
-		{func(p *arena_c.ProcessPlan) { p.Size++ }, "size 2097153: the process began with 2097152, and keeps it until its end"},
-		{func(p *arena_c.ProcessPlan) { p.Reserve = 0 }, "reserve 0: the process began with 65536, and keeps it until its end"},
-		{func(p *arena_c.ProcessPlan) { p.Runtime = 4096 }, "runtime 4096: the process began with 65536, and keeps it until its end"},
-		{func(p *arena_c.ProcessPlan) { p.Fronts = 7 }, "fronts 7: the process began with 4, and keeps it until its end"},
-		{func(p *arena_c.ProcessPlan) { p.Trim = 1e9 }, "trim 1s: the process began with 1h0m0s, and keeps it until its end"},
-		{func(p *arena_c.ProcessPlan) { p.Lock = true }, "the system refuses to keep 2097152 bytes present: the process began without it"},
+		{func(p *arena_c.ProcessPlan) { p.Size++ }, "size 2097153: the process began with 2097152, and keeps it " +
+			"until its end"},
+		{func(p *arena_c.ProcessPlan) { p.Reserve = 0 }, "reserve 0: the process began with 65536, and keeps it " +
+			"until its end"},
+		{func(p *arena_c.ProcessPlan) { p.Runtime = 4096 }, "runtime 4096: the process began with 65536, and keeps " +
+			"it until its end"},
+		{func(p *arena_c.ProcessPlan) {
+			p.Fronts = 7
+		}, "fronts 7: the process began with 4, and keeps it until its end"},
+		{func(p *arena_c.ProcessPlan) { p.Trim = 1e9 }, "trim 1s: the process began with 1h0m0s, and keeps it until " +
+			"its end"},
+		{func(p *arena_c.ProcessPlan) { p.Lock = true }, "the system refuses to keep 2097152 bytes present: the " +
+			"process began without it"},
 	} {
 		other := plan
 		c.change(&other)
@@ -112,7 +120,8 @@ func TestReopen(t *testing.T) {
 	if !inChild(t) {
 		return
 	}
-	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}, CHeap: budget.CHeapPlan{Size: 4 * budget.MiB}}
+	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		CHeap: budget.CHeapPlan{Size: 4 * budget.MiB}}
 	for range 3 {
 		b, err := budget.Open(plan)
 		require.NoError(t, err)
@@ -121,7 +130,8 @@ func TestReopen(t *testing.T) {
 	}
 	plan.CHeap.Size *= 2
 	_, err := budget.Open(plan)
-	assert.EqualError(t, err, `budget "pond": c_heap: size 8388608: the process began with 4194304, and keeps it until its end`)
+	assert.EqualError(t, err,
+		`budget "pond": c_heap: size 8388608: the process began with 4194304, and keeps it until its end`)
 }
 
 func TestCleanUp(t *testing.T) {

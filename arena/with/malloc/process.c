@@ -50,8 +50,10 @@ typedef struct front {
 
 static char boot_bytes[UPFRONT_MALLOC_STATIC] __attribute__((aligned(65536)));
 static char boot_runtime_bytes[UPFRONT_MALLOC_RUNTIME] __attribute__((aligned(65536)));
-static place boot_runtime = {.base = boot_runtime_bytes, .size = sizeof boot_runtime_bytes, .lock = PTHREAD_MUTEX_INITIALIZER};
-static place boot = {.base = boot_bytes, .size = sizeof boot_bytes, .runtime = &boot_runtime, .lock = PTHREAD_MUTEX_INITIALIZER};
+static place boot_runtime = {.base = boot_runtime_bytes, .size = sizeof boot_runtime_bytes,
+    .lock = PTHREAD_MUTEX_INITIALIZER};
+static place boot = {.base = boot_bytes, .size = sizeof boot_bytes, .runtime = &boot_runtime,
+    .lock = PTHREAD_MUTEX_INITIALIZER};
 static place range_runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static place range = {.runtime = &range_runtime, .lock = PTHREAD_MUTEX_INITIALIZER};
 enum { PLACES = 4 };
@@ -263,7 +265,9 @@ static void leave(place *h, int taken, uintptr_t caller) {
 /* Blocks. In a release build the asked size of each block is all of its bytes, so that a front may
  * give it for any request of its size, with the seal that it has. */
 
-static inline uint64_t offset_of(const place *h, const void *p) { return upfront_distance(p, h->heap) - UPFRONT_HEAP_HEADER; }
+static inline uint64_t offset_of(const place *h, const void *p) {
+    return upfront_distance(p, h->heap) - UPFRONT_HEAP_HEADER;
+}
 
 static inline int has(const place *h, const void *p) { return upfront_distance(p, h->base) < h->size; }
 
@@ -280,7 +284,8 @@ static place *place_of(const void *p) {
  * it reads don't change while the block is live, but for bits that it ignores. */
 static inline int is_live(const place *h, const void *p) {
     uint64_t at = offset_of(h, p);
-    return upfront_heap_is_inside(h->heap, at) && upfront_heap_off(h->heap, at) == 0 && upfront_heap_is_live(h->heap, at);
+    return upfront_heap_is_inside(h->heap, at) && upfront_heap_off(h->heap, at) == 0 &&
+        upfront_heap_is_live(h->heap, at);
 }
 
 static inline uint64_t rounded(uint64_t size) {
@@ -316,7 +321,8 @@ static inline uint64_t size_in(uint64_t list) { return list * 16 + UPFRONT_HEAP_
 static inline uint64_t list_of(uint64_t asked) { return asked <= 16 ? 0 : (asked - 1) / 16; }
 
 static inline int is_parked(const upfront_heap *h, uint64_t at, uint64_t size) {
-    return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == UPFRONT_HEAP_TURNED && upfront_heap_size(h, at) == size;
+    return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == UPFRONT_HEAP_TURNED &&
+        upfront_heap_size(h, at) == size;
 }
 
 /* The entry to a front, and its end. A thread that finds a front busy doesn't wait: it takes the
@@ -387,7 +393,8 @@ static inline uint64_t may_park(const upfront_heap *h, uint64_t at) {
         return 0;
     body = upfront_heap_word(h, at + 8) & ~UPFRONT_HEAP_SEAL_SIZE;
     size = body & UPFRONT_HEAP_SIZE;
-    if (size > UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER || body != (size | UPFRONT_HEAP_LIVE) || upfront_heap_off(h, at) != 0)
+    if (size > UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER || body != (size | UPFRONT_HEAP_LIVE) ||
+        upfront_heap_off(h, at) != 0)
         return 0;
     return upfront_heap_before(h, at + size) == size ? size : 0;
 }
@@ -675,7 +682,8 @@ static int count_refused(refusal *r, int ends, int *due) {
     r->reserve = lent == 0 ? plan.reserve : 0;
     r->count = refused[kind].count + 1;
     refused[kind] = *r;
-    *due = r->size <= UPFRONT_OFFSET_MAX && (r->count == 1 || (kind != LARGE && (r->count & (r->count - 1)) == 0) || ends == 2);
+    *due = r->size <= UPFRONT_OFFSET_MAX &&
+           (r->count == 1 || (kind != LARGE && (r->count & (r->count - 1)) == 0) || ends == 2);
     said_in_hook |= *due;
     return kind;
 }
@@ -704,7 +712,8 @@ static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr
     r.of = h = of != NULL ? of : place_now();
     flush_all(caller);
     h->heap->look = h->looks;
-    q = whole(h, p != NULL ? upfront_heap_realloc(h->heap, p, rounded(size)) : upfront_heap_alloc(h->heap, rounded(size), align));
+    q = whole(h, p != NULL ? upfront_heap_realloc(h->heap, p, rounded(size))
+                           : upfront_heap_alloc(h->heap, rounded(size), align));
     h->looks = h->heap->look;
     h->heap->look = UINT64_MAX;
     where = damaged(h);
@@ -1099,8 +1108,8 @@ static __attribute__((noinline, cold)) void start_trim(uintptr_t caller) {
     pthread_attr_t attr;
     pthread_t thread;
     int failed, e = errno;
-    if (!can_trim() || is_in(linker, caller) || is_in(libc, caller) || is_in(threads_of_libc, caller) || getpid() != process ||
-        __atomic_exchange_n(&trims, 1, __ATOMIC_ACQ_REL) != 0)
+    if (!can_trim() || is_in(linker, caller) || is_in(libc, caller) || is_in(threads_of_libc, caller) ||
+        getpid() != process || __atomic_exchange_n(&trims, 1, __ATOMIC_ACQ_REL) != 0)
         return;
     failed = pthread_attr_init(&attr);
     if (!failed) {
@@ -1173,7 +1182,8 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
     if (p->size < used)
         return UPFRONT_MALLOC_TAKEN;
     bytes = upfront_round_up(p->size, page);
-    base = (char *)mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    base = (char *)mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+        0);
     if (base == MAP_FAILED)
         return UPFRONT_MALLOC_MAP;
     if (p->prefault && populate(base, bytes) != 0)
@@ -1181,7 +1191,8 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
     if (p->lock && mlock(base, (size_t)bytes) != 0)
         return unmapped(base, bytes, UPFRONT_MALLOC_LOCK);
     size = p->size - upfront_round_up(p->runtime, 16);
-    if (p->runtime > p->size / 2 || upfront_heap_init(base, size, 0) == NULL || upfront_heap_init(base + size, p->size - size, 0) == NULL)
+    if (p->runtime > p->size / 2 || upfront_heap_init(base, size, 0) == NULL ||
+        upfront_heap_init(base + size, p->size - size, 0) == NULL)
         return unmapped(base, bytes, UPFRONT_MALLOC_SMALL);
     lock_all();
     know_standard_error();
@@ -1306,7 +1317,8 @@ static registering *registering_of_libc(void) {
 }
 
 /* weak: a static program has libc's, and this file's constructor comes first there */
-EXPORT __attribute__((weak)) int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*in_child)(void), void *object) {
+EXPORT __attribute__((weak)) int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*in_child)(void),
+    void *object) {
     static int done;
     registering *with = registering_of_libc();
     if (with == NULL)
@@ -1399,7 +1411,8 @@ EXPORT int malloc_info(int options, FILE *out) {
     if (options != 0)
         return EINVAL;
     upfront_malloc_count(&c);
-    fprintf(out, "<malloc version=\"1\">\n<total type=\"used\" count=\"%llu\" size=\"%llu\"/>\n<system type=\"max\" size=\"%llu\"/>\n</malloc>\n",
+    fprintf(out, "<malloc version=\"1\">\n<total type=\"used\" count=\"%llu\" size=\"%llu\"/>\n"
+        "<system type=\"max\" size=\"%llu\"/>\n</malloc>\n",
             (unsigned long long)c.live, (unsigned long long)all_used(&c), (unsigned long long)(c.size + c.boot));
     return 0;
 }

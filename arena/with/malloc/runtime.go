@@ -45,7 +45,8 @@ func init() {
 	for i, hook := range []struct {
 		pointer *unsafe.Pointer
 		request string
-	}{{&threadStart, "new threads"}, {&setVariable, "os.Setenv"}, {&unsetVariable, "os.Unsetenv"}, {&stackBound, "calls from threads of C"}} {
+	}{{&threadStart, "new threads"}, {&setVariable, "os.Setenv"}, {&unsetVariable, "os.Unsetenv"},
+		{&stackBound, "calls from threads of C"}} {
 		if *hook.pointer == nil {
 			uncovered = append(uncovered, hook.request)
 			continue
@@ -70,7 +71,8 @@ func knowCalls() bool {
 // sayUncovered writes a line if a full heap still ends the process in some request of Go's runtime.
 func sayUncovered() {
 	if len(uncovered) != 0 {
-		fmt.Fprintf(os.Stderr, "upfront: c_heap: with %s on %s, C's malloc doesn't know requests of Go's runtime for %s: in a full heap these end the process\n",
+		fmt.Fprintf(os.Stderr, "upfront: c_heap: with %s on %s, C's malloc doesn't know requests of Go's runtime "+
+			"for %s: in a full heap these end the process\n",
 			runtime.Version(), runtime.GOARCH, strings.Join(uncovered, "; "))
 	}
 	uncovered = nil

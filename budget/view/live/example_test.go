@@ -3,6 +3,7 @@ package live_test
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/view/live"
@@ -17,9 +18,10 @@ func Example() {
 	defer b.Close()
 	timeline := b.Timeline(0) // the program calls timeline.Sample each tick
 
-	page := live.New(b, live.Options{Timeline: timeline})
+	page := live.New(b, live.Options{Timeline: timeline, Every: time.Second, Viewers: 4,
+		Hosts: []string{"pond.example"}})
 	defer page.Close()
-	server, err := live.Listen("127.0.0.1:0", page, live.ServerOptions{})
+	server, err := live.Listen("127.0.0.1:0", page, live.ServerOptions{Connections: 16})
 	if err != nil {
 		panic(err)
 	}

@@ -40,7 +40,8 @@ var shapes = []shape{
 func randomGraph(r *rand.Rand) flow.Source {
 	rarely := func() bool { return r.IntN(60) == 0 }
 	one := func(list ...string) string { return list[r.IntN(len(list))] }
-	constants := [][]any{{true, false}, {int32(0), int32(7), int32(-1 << 31)}, {float32(0), float32(0.1), float32(-3)}, {nil}}
+	constants := [][]any{{true, false}, {int32(0), int32(7), int32(-1 << 31)}, {float32(0), float32(0.1), float32(-3)},
+		{nil}}
 	some := func(t flow.Type) any {
 		if rarely() {
 			t = flow.Type(1 + r.IntN(4))

@@ -22,8 +22,8 @@ import (
 var doors = flow.Vocabulary{
 	Events: []flow.Signature{{Name: "line.used", Parameters: []flow.Parameter{{Name: "keys", Type: flow.Int}}}},
 	Actions: []flow.Signature{
-		{Name: "door.open", Parameters: []flow.Parameter{{Name: "tag", Type: flow.Int}, {Name: "speed", Type: flow.Number},
-			{Name: "moved", Type: flow.Bool, Out: true}}},
+		{Name: "door.open", Parameters: []flow.Parameter{{Name: "tag", Type: flow.Int},
+			{Name: "speed", Type: flow.Number}, {Name: "moved", Type: flow.Bool, Out: true}}},
 		{Name: "door.close", Parameters: []flow.Parameter{{Name: "tag", Type: flow.Int}}},
 		{Name: "sound.play", Parameters: []flow.Parameter{{Name: "id", Type: flow.Int}}},
 	},
@@ -91,8 +91,10 @@ func TestFaultsAlone(t *testing.T) {
 		`[]`:                             "a list is not an object",
 		`{"version": 2, ` + nodes + `}`:  "version: 2 is not a known version; give 1",
 		`{"version": 1, "nodes": {}} {}`: "invalid character '{' after top-level value",
-		`{"version": 1, "variables": {"v": {"type": "float"}}, ` + nodes + `}`:            `variables.v.type: "float" is not a type (bool, int, number or handle)`,
-		`{"version": 1, "nodes": {"a": {"event": "line.used", "key": 1e3, "then": "b"}}}`: "nodes.a.key: 1e3 is not a whole number from -2147483648 to 2147483647",
+		`{"version": 1, "variables": {"v": {"type": "float"}}, ` + nodes +
+			`}`: `variables.v.type: "float" is not a type (bool, int, number or handle)`,
+		`{"version": 1, "nodes": {"a": {"event": "line.used", "key": 1e3, "then": "b"}}}`: "nodes.a.key: 1e3 is not " +
+			"a whole number from -2147483648 to 2147483647",
 	} {
 		_, _, err := source.Compile("x", []byte(text), doors)
 		assert.EqualError(t, err, "x:1: "+want)
@@ -102,10 +104,12 @@ func TestFaultsAlone(t *testing.T) {
 }
 
 func TestConstants(t *testing.T) {
-	for _, number := range []float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.1, 1 << 24, 3e38, 1e-45, math.Pi, 16777217, 1e21} {
+	for _, number := range []float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.1, 1 << 24, 3e38, 1e-45, math.Pi,
+		16777217, 1e21} {
 		for _, bits := range []uint32{math.Float32bits(number), math.Float32bits(number) + 1} {
 			graph := flow.Source{Nodes: []flow.Node{{Name: "less", Type: "less",
-				In: []flow.Input{{Name: "a", Constant: math.Float32frombits(bits)}, {Name: "b", Constant: float32(1)}}}}}
+				In: []flow.Input{{Name: "a", Constant: math.Float32frombits(bits)},
+					{Name: "b", Constant: float32(1)}}}}}
 			want, _, err := flow.Compile(graph, doors)
 			require.NoError(t, err)
 			got, _, err := source.Compile("x", source.Write(graph), doors)
@@ -120,7 +124,8 @@ func TestConstants(t *testing.T) {
 		require.NoError(t, err)
 		same(t, want)
 	}
-	ints := flow.Source{Nodes: []flow.Node{{Name: "less", Type: "less", In: []flow.Input{{Name: "a", Constant: 1}, {Name: "b", Constant: 2}}}}}
+	ints := flow.Source{Nodes: []flow.Node{{Name: "less", Type: "less",
+		In: []flow.Input{{Name: "a", Constant: 1}, {Name: "b", Constant: 2}}}}}
 	want, _, err := flow.Compile(ints, doors)
 	require.NoError(t, err)
 	assert.Contains(t, string(same(t, want)), `"in": {"a": 1, "b": 2}`)
@@ -131,8 +136,10 @@ func TestNames(t *testing.T) {
 	graph := flow.Source{Name: names[2]}
 	for i, name := range names {
 		graph.Variables = append(graph.Variables, flow.Variable{Name: name, Type: flow.Bool})
-		graph.Nodes = append(graph.Nodes, flow.Node{Name: name, Type: "branch", In: []flow.Input{{Name: "if", Variable: name}},
-			List: []flow.List{{Name: "else", Links: []flow.Link{{Node: names[len(names)-1-i], Port: "in"}, {Node: name}}}}})
+		graph.Nodes = append(graph.Nodes,
+			flow.Node{Name: name, Type: "branch", In: []flow.Input{{Name: "if", Variable: name}},
+				List: []flow.List{{Name: "else", Links: []flow.Link{{Node: names[len(names)-1-i], Port: "in"},
+					{Node: name}}}}})
 	}
 	data, _, err := flow.Compile(graph, doors)
 	require.NoError(t, err)

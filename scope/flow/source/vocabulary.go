@@ -33,7 +33,8 @@ func WriteVocabulary(v flow.Vocabulary) []byte {
 		for _, s := range part.list {
 			var members []string
 			for _, p := range s.Parameters {
-				members = append(members, quote(p.Name)+": "+quote(map[bool]string{true: "out "}[p.Out]+p.Type.String()))
+				members = append(members,
+					quote(p.Name)+": "+quote(map[bool]string{true: "out "}[p.Out]+p.Type.String()))
 			}
 			lines = append(lines, "\n    "+quote(s.Name)+": "+object(members))
 		}

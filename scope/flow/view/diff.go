@@ -40,7 +40,8 @@ var signs = [...]string{added: "M-4 0h8M0 -4v8", gone: "M-4 0h8", changed: "M-4 
 // badge draws the sign of a mark.
 func (m mark) badge(b *bytes.Buffer, x, y int, scale string) {
 	if m != same {
-		fmt.Fprintf(b, `<g transform="translate(%d %d)%s"><circle class="badge" r="8"/><path class="sign" d="%s"/></g>`+"\n", x, y, scale, signs[m])
+		fmt.Fprintf(b, `<g transform="translate(%d %d)%s"><circle class="badge" r="8"/><path class="sign" d="%s"/></g>`+
+			"\n", x, y, scale, signs[m])
 	}
 }
 

@@ -17,19 +17,23 @@ import (
 
 // rebuilt is a version of door with each kind of difference.
 var rebuilt = flow.Source{
-	Name:      "door",
-	Seed:      7,
-	Variables: []flow.Variable{{Name: "held", Type: flow.Int}, {Name: "moved", Type: flow.Bool, Value: true}, {Name: "opened", Type: flow.Int}},
+	Name: "door",
+	Seed: 7,
+	Variables: []flow.Variable{{Name: "held", Type: flow.Int}, {Name: "moved", Type: flow.Bool, Value: true},
+		{Name: "opened", Type: flow.Int}},
 	Nodes: []flow.Node{
-		{Name: "used", Type: "event", Of: "line.used", Key: 14, Out: []flow.Output{{Name: "keys", Variable: "held"}}, List: then("locked")},
+		{Name: "used", Type: "event", Of: "line.used", Key: 14, Out: []flow.Output{{Name: "keys", Variable: "held"}},
+			List: then("locked")},
 		{Name: "locked", Type: "greater", In: []flow.Input{{Name: "a", Variable: "opened"}, {Name: "b", Constant: 1}},
 			List: append(then("wait", "open"), flow.List{Name: "else", Links: []flow.Link{{Node: "refuse"}}})},
-		{Name: "open", Type: "action", Of: "door.open", In: []flow.Input{{Name: "tag", Constant: 7}, {Name: "speed", Constant: 3}},
+		{Name: "open", Type: "action", Of: "door.open",
+			In:  []flow.Input{{Name: "tag", Constant: 7}, {Name: "speed", Constant: 3}},
 			Out: []flow.Output{{Name: "moved", Variable: "moved"}}, List: then("shout")},
 		{Name: "shout", Type: "action", Of: "sound.play", In: []flow.Input{{Name: "id", Constant: 34}}},
 		{Name: "wait", Type: "delay", In: []flow.Input{{Name: "ticks", Constant: 150}}, List: then("close")},
 		{Name: "close", Type: "action", Of: "door.close", In: []flow.Input{{Name: "tag", Constant: 7}}},
-		{Name: "refuse", Type: "action", Of: "sound.play", List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "wait"}}}}},
+		{Name: "refuse", Type: "action", Of: "sound.play",
+			List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "wait"}}}}},
 	},
 }
 
@@ -68,13 +72,14 @@ func TestDiffRandom(t *testing.T) {
 		require.Equal(t, text, string(diffOf(a, b).svg()))
 		for i, x := range p.boxes {
 			for _, y := range p.boxes[:i] {
-				require.True(t, x.x >= y.x+y.w || y.x >= x.x+x.w || x.y >= y.y+y.h || y.y >= x.y+x.h, "seed %d: %s on %s", seed, x.name, y.name)
+				require.True(t, x.x >= y.x+y.w || y.x >= x.x+x.w || x.y >= y.y+y.h || y.y >= x.y+x.h,
+					"seed %d: %s on %s", seed, x.name, y.name)
 			}
 		}
 		for _, w := range p.wires {
 			box, atEnd := w.labelled()
-			require.True(t, w.from == w.to || atEnd && box.before >= w.noteWidth() || !atEnd && box.after >= w.noteWidth(),
-				"seed %d: no room for %s", seed, w.label)
+			require.True(t, w.from == w.to || atEnd && box.before >= w.noteWidth() || !atEnd &&
+				box.after >= w.noteWidth(), "seed %d: no room for %s", seed, w.label)
 		}
 		boxes, wires := marksOf(p)
 		for m, word := range marks {
@@ -88,7 +93,8 @@ func TestDiffRandom(t *testing.T) {
 		require.Equal(t, [4]int{boxes[same], boxes[gone], boxes[added], boxes[changed]}, backBoxes, "seed %d", seed)
 		require.Equal(t, [4]int{wires[same], wires[gone], wires[added], wires[changed]}, backWires, "seed %d", seed)
 		boxes, wires = marksOf(diffOf(a, a))
-		require.Equal(t, []int{0, 0, 0, 0, 0, 0}, append(boxes[added:], wires[added:]...), "seed %d: a version differs from itself", seed)
+		require.Equal(t, []int{0, 0, 0, 0, 0, 0}, append(boxes[added:], wires[added:]...),
+			"seed %d: a version differs from itself", seed)
 		if !hostile {
 			checkModel(t, a, b, p)
 		}
@@ -181,7 +187,8 @@ func randomGraph(r *rand.Rand, hostile bool) flow.Source {
 		return fmt.Sprint(word, i)
 	}
 	for i := range r.IntN(5) {
-		g.Variables = append(g.Variables, flow.Variable{Name: name("v", i), Type: flow.Type(r.IntN(6)), Value: []any{nil, 1, true}[r.IntN(3)]})
+		g.Variables = append(g.Variables, flow.Variable{Name: name("v", i), Type: flow.Type(r.IntN(6)),
+			Value: []any{nil, 1, true}[r.IntN(3)]})
 	}
 	nodes := r.IntN(20)
 	for i := range nodes {

@@ -315,7 +315,8 @@ func settle(layer []*box) {
 	for i, b := range layer {
 		offsets[i] = offset
 		pools = append(pools, pool{i, 1, b.want - offset})
-		for n := len(pools); n > 1 && pools[n-1].sum*pools[n-2].count < pools[n-2].sum*pools[n-1].count; n = len(pools) {
+		for n := len(pools); n > 1 &&
+			pools[n-1].sum*pools[n-2].count < pools[n-2].sum*pools[n-1].count; n = len(pools) {
 			pools[n-2].count += pools[n-1].count
 			pools[n-2].sum += pools[n-1].sum
 			pools = pools[:n-1]

@@ -93,7 +93,8 @@ func oneLine(text string) string {
 }
 
 func (p *picture) dot() []byte {
-	shapes := [...]string{"shape=cds", "shape=box, style=rounded", "shape=box, peripheries=2", "shape=ellipse, style=dashed"}
+	shapes := [...]string{"shape=cds", "shape=box, style=rounded", "shape=box, peripheries=2",
+		"shape=ellipse, style=dashed"}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "digraph %s {\n  rankdir=LR\n  node [fontname=\"sans-serif\", fontsize=11]\n", dotText(p.name))
 	b.WriteString("  edge [fontname=\"sans-serif\", fontsize=10]\n")
@@ -142,8 +143,8 @@ func (p *picture) svg() []byte {
 	for _, box := range p.boxes {
 		count[box.kind]++
 	}
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n",
-		width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+
+		"\n", width, height, width, height)
 	fmt.Fprintf(&b, "<title>%s</title>\n<desc>Events: %d, nodes of logic: %d, actions: %d.%s</desc>\n",
 		html.EscapeString(p.title), count[event], count[logic], count[action], p.counts())
 	b.WriteString(style)
@@ -171,7 +172,8 @@ func (p *picture) legend(b *bytes.Buffer) {
 	x := margin
 	for _, m := range []mark{added, gone, changed, same} {
 		sample := box{kind: logic, mark: m, x: x, y: 90, w: 7*len(marks[m]) + 28, h: textHeight(0), name: marks[m]}
-		wire := wire{mark: m, start: point{x + sample.w, 103}, end: point{x + sample.w + 58, 103}, via: []*box{&sample, &sample}, to: &sample}
+		wire := wire{mark: m, start: point{x + sample.w, 103}, end: point{x + sample.w + 58, 103},
+			via: []*box{&sample, &sample}, to: &sample}
 		p.group(b, m, func() { wire.draw(b); sample.draw(b) })
 		x += sample.w + 78
 	}
@@ -197,10 +199,12 @@ func (box *box) draw(b *bytes.Buffer) {
 		x, y, w, h := x+inset, y+inset, w-2*inset, h-2*inset
 		round := [...]int{logic: 8 - inset, action: 0, variableBox: h / 2}
 		if box.kind == event {
-			fmt.Fprintf(b, `<path class="%s" d="M%d %d h%d l9 %d l-9 %d h-%d z"/>`+"\n", class, x, y, w-9, h/2, h-h/2, w-9)
+			fmt.Fprintf(b, `<path class="%s" d="M%d %d h%d l9 %d l-9 %d h-%d z"/>`+"\n", class, x, y, w-9, h/2,
+				h-h/2, w-9)
 			return
 		}
-		fmt.Fprintf(b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d" rx="%d"/>`+"\n", class, x, y, w, h, round[box.kind])
+		fmt.Fprintf(b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d" rx="%d"/>`+"\n", class, x, y, w, h,
+			round[box.kind])
 	}
 	if box.mark == changed {
 		shape("around", -4)
@@ -211,8 +215,8 @@ func (box *box) draw(b *bytes.Buffer) {
 	}
 	top := y + (h-textHeight(len(box.lines)))/2
 	text := func(class string, line int, text string) {
-		fmt.Fprintf(b, `<text class="%s" text-anchor="middle" x="%d" y="%d">%s</text>`+"\n", class, x+w/2, top+17+15*line,
-			html.EscapeString(text))
+		fmt.Fprintf(b, `<text class="%s" text-anchor="middle" x="%d" y="%d">%s</text>`+"\n", class, x+w/2,
+			top+17+15*line, html.EscapeString(text))
 	}
 	text("name", 0, box.name)
 	for i, line := range box.lines {
@@ -245,7 +249,9 @@ func (p *picture) ports() {
 			continue
 		}
 		for side, ends := range sides[b] {
-			slices.SortStableFunc(ends, func(a, c end) int { return cmp.Compare(a.w.beside(side).middle(), c.w.beside(side).middle()) })
+			slices.SortStableFunc(ends, func(a, c end) int {
+				return cmp.Compare(a.w.beside(side).middle(), c.w.beside(side).middle())
+			})
 			for i, e := range ends {
 				y := b.y + b.h*(i+1)/(len(ends)+1)
 				if side == 0 {
@@ -314,7 +320,8 @@ func (w *wire) note(b *bytes.Buffer, x, y int, anchor string, away int) {
 		x += noteBadge * away
 	}
 	if w.label != "" {
-		fmt.Fprintf(b, `<text class="label" text-anchor="%s" x="%d" y="%d">%s</text>`+"\n", anchor, x, y-4, html.EscapeString(w.label))
+		fmt.Fprintf(b, `<text class="label" text-anchor="%s" x="%d" y="%d">%s</text>`+"\n", anchor, x, y-4,
+			html.EscapeString(w.label))
 	}
 }
 

@@ -28,15 +28,19 @@ var door = flow.Source{
 	Name:      "door",
 	Variables: []flow.Variable{{Name: "held", Type: flow.Int}, {Name: "moved", Type: flow.Bool, Value: false}},
 	Nodes: []flow.Node{
-		{Name: "used", Type: "event", Of: "line.used", Key: 12, Out: []flow.Output{{Name: "keys", Variable: "held"}}, List: then("locked")},
+		{Name: "used", Type: "event", Of: "line.used", Key: 12, Out: []flow.Output{{Name: "keys", Variable: "held"}},
+			List: then("locked")},
 		{Name: "locked", Type: "equal", In: []flow.Input{{Name: "a", Variable: "held"}, {Name: "b", Constant: 1}},
 			List: append(then("open", "wait"), flow.List{Name: "else", Links: []flow.Link{{Node: "refuse"}}})},
-		{Name: "open", Type: "action", Of: "door.open", In: []flow.Input{{Name: "tag", Constant: 7}, {Name: "speed", Constant: 2}},
+		{Name: "open", Type: "action", Of: "door.open",
+			In:  []flow.Input{{Name: "tag", Constant: 7}, {Name: "speed", Constant: 2}},
 			Out: []flow.Output{{Name: "moved", Variable: "moved"}}},
 		{Name: "wait", Type: "delay", In: []flow.Input{{Name: "ticks", Constant: 150}}, List: then("close")},
 		{Name: "close", Type: "action", Of: "door.close", In: []flow.Input{{Name: "tag", Constant: 7}}},
-		{Name: "refuse", Type: "action", Of: "sound.play", List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "wait", Port: "cancel"}}}}},
-		{Name: "again", Type: "timer", In: []flow.Input{{Name: "every", Variable: "held"}}, List: then("again", "nowhere")},
+		{Name: "refuse", Type: "action", Of: "sound.play",
+			List: []flow.List{{Name: "then", Links: []flow.Link{{Node: "wait", Port: "cancel"}}}}},
+		{Name: "again", Type: "timer", In: []flow.Input{{Name: "every", Variable: "held"}},
+			List: then("again", "nowhere")},
 	},
 }
 
@@ -69,7 +73,8 @@ func TestRandomGraphs(t *testing.T) {
 		graph := flow.Source{Name: "</title>\x01\xff"}
 		n := r.IntN(40)
 		for i := range n {
-			node := flow.Node{Name: fmt.Sprint("<node> ", i, "\x00"), Type: []string{"event", "action", "branch"}[r.IntN(3)]}
+			node := flow.Node{Name: fmt.Sprint("<node> ", i, "\x00"),
+				Type: []string{"event", "action", "branch"}[r.IntN(3)]}
 			for range r.IntN(3) {
 				node.List = append(node.List, then(fmt.Sprint("<node> ", r.IntN(n), "\x00"))...)
 			}
@@ -85,7 +90,8 @@ func TestRandomGraphs(t *testing.T) {
 		for i, a := range p.boxes {
 			require.True(t, a.x >= margin && a.y >= head && a.x+a.w <= width-margin && a.y+a.h <= height, "%s", a.name)
 			for _, b := range p.boxes[:i] {
-				require.True(t, a.x >= b.x+b.w || b.x >= a.x+a.w || a.y >= b.y+b.h || b.y >= a.y+a.h, "seed %d: %s on %s", seed, a.name, b.name)
+				require.True(t, a.x >= b.x+b.w || b.x >= a.x+a.w || a.y >= b.y+b.h || b.y >= a.y+a.h,
+					"seed %d: %s on %s", seed, a.name, b.name)
 			}
 		}
 		for _, w := range p.wires {

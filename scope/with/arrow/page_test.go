@@ -46,7 +46,8 @@ func TestArrowsGenerator(t *testing.T) {
 	require.NoError(t, err)
 	source, err := os.ReadFile("testdata/released/main.go")
 	require.NoError(t, err)
-	for name, text := range map[string]string{"go.mod": path + "\n" + own, "go.sum": string(sum), "main.go": string(source)} {
+	for name, text := range map[string]string{"go.mod": path + "\n" + own, "go.sum": string(sum),
+		"main.go": string(source)} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	cmd := exec.Command("go", "run", "-mod=mod", ".")

@@ -102,11 +102,12 @@ func TestFailEach(t *testing.T) {
 func TestFullIsTheScopes(t *testing.T) {
 	var err error
 	query := func(b *budget.Budget) error {
-		return with.Query(context.Background(), b.Scratch(0, 0), "old frogs", func(_ context.Context, mem memory.Allocator) error {
-			mem.Allocate(1000)
-			mem.Allocate(100_000)
-			return nil
-		})
+		return with.Query(context.Background(), b.Scratch(0, 0), "old frogs",
+			func(_ context.Context, mem memory.Allocator) error {
+				mem.Allocate(1000)
+				mem.Allocate(100_000)
+				return nil
+			})
 	}
 	b := open(t, 1, 64*budget.KiB)
 	err = query(b)
@@ -365,30 +366,31 @@ func TestInAScope(t *testing.T) {
 func TestFinalRoom(t *testing.T) {
 	b := open(t, 1, 64*budget.KiB)
 	p := b.Scratch(0, 0)
-	require.NoError(t, with.Query(context.Background(), p, "query", func(_ context.Context, mem memory.Allocator) error {
-		used := func() uint64 { return p.Stats().Used }
-		first := mem.Allocate(64)
-		start := used()
-		second := mem.Allocate(100)
-		assert.Equal(t, start+128, used())
-		second = mem.Reallocate(200, second)
-		assert.Equal(t, start+256, used(), "in place")
-		second = mem.Reallocate(64, second)
-		third := mem.Allocate(192)
-		assert.Equal(t, start+256, used(), "what the second doesn't need")
-		mem.Free(third)
-		mem.Free(second)
-		mem.Free(second)
-		assert.Len(t, mem.Allocate(256), 256)
-		assert.Equal(t, start+256, used())
-		first = mem.Reallocate(128, first)
-		assert.Equal(t, start+256+128, used(), "a copy")
-		mem.Free(first[:0])
-		mem.Free(make([]byte, 64))
-		mem.Free([]byte{})
-		assert.NotNil(t, mem.Allocate(0))
-		return nil
-	}))
+	require.NoError(t,
+		with.Query(context.Background(), p, "query", func(_ context.Context, mem memory.Allocator) error {
+			used := func() uint64 { return p.Stats().Used }
+			first := mem.Allocate(64)
+			start := used()
+			second := mem.Allocate(100)
+			assert.Equal(t, start+128, used())
+			second = mem.Reallocate(200, second)
+			assert.Equal(t, start+256, used(), "in place")
+			second = mem.Reallocate(64, second)
+			third := mem.Allocate(192)
+			assert.Equal(t, start+256, used(), "what the second doesn't need")
+			mem.Free(third)
+			mem.Free(second)
+			mem.Free(second)
+			assert.Len(t, mem.Allocate(256), 256)
+			assert.Equal(t, start+256, used())
+			first = mem.Reallocate(128, first)
+			assert.Equal(t, start+256+128, used(), "a copy")
+			mem.Free(first[:0])
+			mem.Free(make([]byte, 64))
+			mem.Free([]byte{})
+			assert.NotNil(t, mem.Allocate(0))
+			return nil
+		}))
 }
 
 // TestRandom: blocks that are made, grow, shrink and go at random begin as zeros, keep their bytes,

@@ -80,7 +80,8 @@ func newColumns(t testing.TB, mem memory.Allocator, n int) (in columns) {
 	})
 
 	schema := arrow.NewSchema([]arrow.Field{{Name: "ages", Type: in.ages.DataType(), Nullable: true},
-		{Name: "names", Type: in.names.DataType(), Nullable: true}, {Name: "structs", Type: in.structs.DataType(), Nullable: true}}, nil)
+		{Name: "names", Type: in.names.DataType(), Nullable: true}, {Name: "structs", Type: in.structs.DataType(),
+			Nullable: true}}, nil)
 	in.rows = array.NewRecordBatch(schema, []arrow.Array{in.ages, in.names, in.structs}, int64(n))
 	parts := []arrow.RecordBatch{in.rows.NewSlice(0, int64(n/3)), in.rows.NewSlice(int64(n/3), int64(n))}
 	in.table = array.NewTableFromRecords(schema, parts)
@@ -128,7 +129,8 @@ func text(d compute.Datum) string {
 func filtered(name string, of func(in columns) arrow.Array) work {
 	return called("filter "+name, func(in columns) []arrow.Array { return []arrow.Array{of(in), in.selected} },
 		func(ctx context.Context, args []compute.Datum) (compute.Datum, error) {
-			return compute.Filter(ctx, args[0], args[1], compute.FilterOptions{NullSelection: compute.SelectionEmitNulls})
+			return compute.Filter(ctx, args[0], args[1],
+				compute.FilterOptions{NullSelection: compute.SelectionEmitNulls})
 		})
 }
 
@@ -308,7 +310,9 @@ var works = []work{
 		func(ctx context.Context, args []compute.Datum) (compute.Datum, error) {
 			return compute.Add(ctx, compute.ArithmeticOptions{}, args[0], args[1])
 		}),
-	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.String), func(in columns) arrow.Array { return in.ages }),
+	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.String), func(in columns) arrow.Array {
+		return in.ages
+	}),
 	function("cast", compute.SafeCastOptions(arrow.ListOf(arrow.PrimitiveTypes.Int64)),
 		func(in columns) arrow.Array { return in.lists }),
 	function("unique", nil, func(in columns) arrow.Array { return in.names }),
@@ -328,7 +332,8 @@ var works = []work{
 		}),
 	called("encode and decode runs", func(in columns) []arrow.Array { return []arrow.Array{in.ages} },
 		func(ctx context.Context, args []compute.Datum) (compute.Datum, error) {
-			runs, err := compute.RunEndEncode(ctx, compute.RunEndEncodeOptions{RunEndType: arrow.PrimitiveTypes.Int32}, args[0])
+			runs, err := compute.RunEndEncode(ctx, compute.RunEndEncodeOptions{RunEndType: arrow.PrimitiveTypes.Int32},
+				args[0])
 			if err != nil {
 				return nil, err
 			}
@@ -339,9 +344,15 @@ var works = []work{
 		func(ctx context.Context, args []compute.Datum) (compute.Datum, error) {
 			return compute.CallFunction(ctx, "list_element", nil, args[0], compute.NewDatum(int32(1)))
 		}),
-	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.String), func(in columns) arrow.Array { return in.colours }),
-	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.LargeString), func(in columns) arrow.Array { return in.names }),
-	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.StringView), func(in columns) arrow.Array { return in.names }),
+	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.String), func(in columns) arrow.Array {
+		return in.colours
+	}),
+	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.LargeString), func(in columns) arrow.Array {
+		return in.names
+	}),
+	function("cast", compute.SafeCastOptions(arrow.BinaryTypes.StringView), func(in columns) arrow.Array {
+		return in.names
+	}),
 	function("cast", compute.SafeCastOptions(&arrow.Decimal128Type{Precision: 20, Scale: 2}),
 		func(in columns) arrow.Array { return in.ages }),
 	function("unique", nil, func(in columns) arrow.Array { return in.colours }),

@@ -573,7 +573,8 @@ func TestTrapsWhenItsTimeIsOver(t *testing.T) {
 func requireLost(t testing.TB, mod api.Module) {
 	t.Helper()
 	for _, f := range functions[1:] {
-		if strings.Contains(strings.ToLower(f.name), "loop") || strings.HasSuffix(f.name, "Host") || f.name == "pokeByTable" {
+		if strings.Contains(strings.ToLower(f.name), "loop") || strings.HasSuffix(f.name, "Host") ||
+			f.name == "pokeByTable" {
 			continue
 		}
 		args := []uint64{1, 0x77}[:len(mod.ExportedFunction(f.name).Definition().ParamTypes())]
@@ -1021,7 +1022,8 @@ func TestAsAModel(t *testing.T) {
 	everywhere(t, func(t *table, p place, s scope.Scope) {
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
-		compiled := []wazero.CompiledModule{t.compile(guest{min: 1}), t.compile(guest{}), t.compile(guest{min: 2, max: 3})}
+		compiled := []wazero.CompiledModule{t.compile(guest{min: 1}), t.compile(guest{}),
+			t.compile(guest{min: 2, max: 3})}
 		before := p.live()
 		guests := with.NewGuests(s, t.runtime, with.Memory{From: p.from, Most: most})
 		var open []*modelled

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/platform/crash"
+	"github.com/upfront-mem/upfront/budget/internal/crash"
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
@@ -54,8 +54,10 @@ func TestACrashIsDescribedAndGoesOn(t *testing.T) {
 		{"nil", "panic: runtime error: invalid memory address", "goroutine 1", 2},
 		{"nil recovered", "recovered: runtime error: invalid memory address", "alive", 0},
 		{"sent", "SIGSEGV: segmentation violation", "sigcode=0", 2},
-		{"recovered", "TEXT: byte 7 of the block\nrecovered: true\nTEXT: byte 7 of the block\nrecovered: true\nalive\n", "alive", 0},
-		{"unreadable", "upfront: a fault in the block, whose tables can't be read any more\nunexpected", "fatal error: fault", 2},
+		{"recovered", "TEXT: byte 7 of the block\nrecovered: true\nTEXT: byte 7 of the block\nrecovered: true\nalive\n",
+			"alive", 0},
+		{"unreadable", "upfront: a fault in the block, whose tables can't be read any more\nunexpected",
+			"fatal error: fault", 2},
 		{"silent", "unexpected fault address", "fatal error: fault", 2},
 		{"unwatch", "unexpected fault address", "fatal error: fault", 2},
 		{"after", "TEXT: no longer 7\nunexpected fault address", "fatal error: fault", 2},

@@ -37,10 +37,12 @@ func watch(r Range) error {
 		}
 		table.installed = true
 	}
-	ok := C.upfront_crash_watch_at(number(r.Base), C.uint64_t(r.Size), (*C.char)(unsafe.Pointer(unsafe.StringData(r.Name))),
-		C.size_t(len(r.Name)), number(r.Describe), C.uintptr_t(r.Arg))
+	ok := C.upfront_crash_watch_at(number(r.Base), C.uint64_t(r.Size),
+		(*C.char)(unsafe.Pointer(unsafe.StringData(r.Name))), C.size_t(len(r.Name)), number(r.Describe),
+		C.uintptr_t(r.Arg))
 	if ok == 0 {
-		return fmt.Errorf("%w: %d are watched; unwatch one before watching %d bytes at %p", ErrFull, C.UPFRONT_CRASH_RANGES, r.Size, r.Base)
+		return fmt.Errorf("crash: watch %d bytes at %p: the table of ranges is full: unwatch one of %d before",
+			r.Size, r.Base, C.UPFRONT_CRASH_RANGES)
 	}
 	return nil
 }

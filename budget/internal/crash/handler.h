@@ -171,8 +171,8 @@ static struct entry *room(void) {
 
 /* Adds a range, its name cut to fit. Returns 0 if the table is full. One caller at a time changes
  * the table. */
-static int upfront_crash_watch(uintptr_t base, uint64_t size, const char *name, size_t length, upfront_crash_describe describe,
-                        uintptr_t arg) {
+static int upfront_crash_watch(uintptr_t base, uint64_t size, const char *name, size_t length,
+                               upfront_crash_describe describe, uintptr_t arg) {
     static const struct watched nothing;
     struct watched range = {base, size, describe, arg, 0, {0}};
     struct entry *e, *place = NULL;

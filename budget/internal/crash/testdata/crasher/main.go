@@ -47,17 +47,17 @@ package main
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 	"unsafe"
 
-	"github.com/upfront-mem/upfront/platform/crash"
+	"github.com/upfront-mem/upfront/budget/internal/crash"
 )
 
 const size = 1 << 16
@@ -66,7 +66,8 @@ func main() {
 	block := without(size)
 	base := unsafe.Pointer(unsafe.SliceData(block))
 	at := unsafe.Add(base, 4097)
-	ways[os.Args[1]](crash.Range{Name: "the block", Base: base, Size: size, Describe: C.function(0), Arg: uintptr(base)}, (*byte)(at))
+	ways[os.Args[1]](crash.Range{Name: "the block", Base: base, Size: size, Describe: C.function(0),
+		Arg: uintptr(base)}, (*byte)(at))
 	fmt.Println("alive")
 }
 
@@ -88,11 +89,17 @@ var sink byte
 func use(b byte) { sink += b }
 
 var ways = map[string]func(crash.Range, *byte){
-	"unwatched":        func(_ crash.Range, p *byte) { use(*p) },
-	"read":             func(r crash.Range, p *byte) { check(crash.Watch(r)); use(*p) },
-	"write":            func(r crash.Range, p *byte) { check(crash.Watch(r)); *p = 1 },
-	"c":                func(r crash.Range, p *byte) { check(crash.Watch(r)); C.read_in_c((*C.char)(unsafe.Pointer(p))) },
-	"thread":           func(r crash.Range, p *byte) { check(crash.Watch(r)); C.read_in_thread((*C.char)(unsafe.Pointer(p))) },
+	"unwatched": func(_ crash.Range, p *byte) { use(*p) },
+	"read":      func(r crash.Range, p *byte) { check(crash.Watch(r)); use(*p) },
+	"write":     func(r crash.Range, p *byte) { check(crash.Watch(r)); *p = 1 },
+	"c": func(r crash.Range, p *byte) {
+		check(crash.Watch(r))
+		C.read_in_c((*C.char)(unsafe.Pointer(p)))
+	},
+	"thread": func(r crash.Range, p *byte) {
+		check(crash.Watch(r))
+		C.read_in_thread((*C.char)(unsafe.Pointer(p)))
+	},
 	"thread unwatched": func(_ crash.Range, p *byte) { C.read_in_thread((*C.char)(unsafe.Pointer(p))) },
 	"goroutine": func(r crash.Range, p *byte) {
 		check(crash.Watch(r))
@@ -147,7 +154,11 @@ var ways = map[string]func(crash.Range, *byte){
 	"unreadable": func(r crash.Range, p *byte) { r.Describe = C.function(2); check(crash.Watch(r)); use(*p) },
 	"silent":     func(r crash.Range, p *byte) { r.Describe = C.function(3); check(crash.Watch(r)); use(*p) },
 	"unwatch":    func(r crash.Range, p *byte) { check(crash.Watch(r)); crash.Unwatch(r.Base, nil, 0); use(*p) },
-	"after":      func(r crash.Range, p *byte) { check(crash.Watch(r)); crash.Unwatch(r.Base, C.function(1), 7); use(*p) },
+	"after": func(r crash.Range, p *byte) {
+		check(crash.Watch(r))
+		crash.Unwatch(r.Base, C.function(1), 7)
+		use(*p)
+	},
 	"anew": func(r crash.Range, p *byte) {
 		check(crash.Watch(r))
 		crash.Unwatch(r.Base, C.function(1), 7)
@@ -167,7 +178,7 @@ func full(r crash.Range, p *byte) {
 	for ; err == nil; err = crash.Watch(r) {
 		r.Base = unsafe.Add(r.Base, 1)
 	}
-	fmt.Println(errors.Is(err, crash.ErrFull))
+	fmt.Println(strings.Contains(err.Error(), "the table of ranges is full: unwatch one of 128"))
 	crash.Unwatch(unsafe.Add(r.Base, -1), C.function(1), 7)
 	r.Base, r.Size, r.Name = unsafe.Pointer(p), 1, "the last block"
 	check(crash.Watch(r))

@@ -26,12 +26,8 @@ type Range struct {
 	Arg uintptr
 }
 
-// ErrFull is the error of Watch when the table has no room for another range. It isn't a budget's
-// error.
-var ErrFull = errors.New("crash: the table of ranges is full")
-
 // Watch starts to describe faults in the range. It ends the watching of every range that overlaps
-// r. It fails, and changes nothing, if the table is full (ErrFull), if the build can't watch
+// r. It fails, and changes nothing, if the table is full, if the build can't watch
 // (errors.ErrUnsupported), if the system refuses a handler, or if Base, Size or Describe is
 // missing.
 func Watch(r Range) error {
