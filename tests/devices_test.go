@@ -43,7 +43,8 @@ func TestDevicePlansFitTheirDevices(t *testing.T) {
 		count, err := strconv.ParseUint(d.Memory[:len(d.Memory)-3], 10, 64)
 		require.NoError(t, err, name)
 		assert.LessOrEqual(t, need+plan.GoHeap, count*unit[d.Memory[len(d.Memory)-3:]]/2, name)
-		assert.Equal(t, budget.Required, plan.Pages.Prefault, "%s: memory that isn't there is missed at the start, not in play", name)
+		assert.Equal(t, budget.Required, plan.Pages.Prefault,
+			"%s: memory that isn't there is missed at the start, not in play", name)
 		assert.Contains(t, []int{4096, 16384, 65536}, d.Page)
 		for _, key := range []string{d.Target, d.CFlags, d.Env, d.CPU} {
 			assert.NotEmpty(t, key, name)
@@ -52,7 +53,8 @@ func TestDevicePlansFitTheirDevices(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join("..", "cross", "*.json"))
 	require.NoError(t, err)
 	assert.NotEmpty(t, files)
-	assert.ElementsMatch(t, found, append(files, filepath.Join("..", "cross", "targets.json")), "a plan for each device, and a device for each plan")
+	assert.ElementsMatch(t, found, append(files, filepath.Join("..", "cross", "targets.json")),
+		"a plan for each device, and a device for each plan")
 }
 
 // TestPlatformsAreNamed holds the page to the targets of cross.

@@ -28,7 +28,8 @@ func TestFloats(t *testing.T) {
 	lines := func(t *testing.T, name string, env []string, run ...string) []string {
 		t.Helper()
 		program := filepath.Join(dir, name)
-		output(t, "testdata/floats", append([]string{"GOFLAGS=", "CGO_ENABLED=1"}, env...), "go", "build", "-o", program, ".")
+		output(t, "testdata/floats", append([]string{"GOFLAGS=", "CGO_ENABLED=1"}, env...), "go", "build", "-o",
+			program, ".")
 		run = append(run, program)
 		out := output(t, ".", nil, run[0], run[1:]...)
 		return strings.Split(strings.TrimSpace(out), "\n")
@@ -60,7 +61,8 @@ func TestFloats(t *testing.T) {
 	})
 	t.Run("arm64", func(t *testing.T) {
 		tools(t, "aarch64-linux-gnu-gcc", "qemu-aarch64-static")
-		there := lines(t, "arm64", []string{"GOARCH=arm64", "CC=aarch64-linux-gnu-gcc"}, "qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu")
+		there := lines(t, "arm64", []string{"GOARCH=arm64", "CC=aarch64-linux-gnu-gcc"}, "qemu-aarch64-static", "-L",
+			"/usr/aarch64-linux-gnu")
 		check(t, there, "fused nan integer differing")
 	})
 	// The assembly of math.Exp asks the processor for FMA.

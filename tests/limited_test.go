@@ -80,8 +80,8 @@ func TestPlanBoundsTheProcess(t *testing.T) {
 	assert.Equal(t, limit-plan.GoHeap-beyondPlan, r.Bytes)
 	assert.Less(t, r.Bytes, r.Peak, "the budget is present")
 	assert.LessOrEqual(t, r.Peak, limit)
-	t.Logf("%d maps within %d bytes: budget %d, Go share %d, constant %d; resident at most %d", len(r.Levels), limit, r.Bytes,
-		plan.GoHeap, uint64(beyondPlan), r.Peak)
+	t.Logf("%d maps within %d bytes: budget %d, Go share %d, constant %d; resident at most %d",
+		len(r.Levels), limit, r.Bytes, plan.GoHeap, uint64(beyondPlan), r.Peak)
 
 	// The control: a wider plan exceeds the limit.
 	wide := filepath.Join("frogpond", "testdata", "wide.json")
@@ -91,8 +91,9 @@ func TestPlanBoundsTheProcess(t *testing.T) {
 	code, stdout, stderr = runLimited(t, limit, program, "-json", "-plan", wide)
 	assert.Equal(t, 1, code)
 	assert.Empty(t, stdout)
-	assert.Regexp(t, fmt.Sprintf(`^frogpond: budget "handheld": the plan needs [0-9]+KiB \(budget %s, Go heap 32768KiB, [0-9]+ more threads? [0-9.]+KiB\), `+
-		`and RLIMIT_DATA leaves [0-9]+KiB of %s; lower .*the plan, or raise the limit: ulimit -d \(in KiB\), systemd LimitDATA; `+
-		`each thread's stack takes 1024KiB: lower it \(ulimit -s, in KiB\)\n$`,
-		budget.SizeText(size), budget.SizeText(limit)), stderr)
+	assert.Regexp(t,
+		fmt.Sprintf(`^frogpond: budget "handheld": the plan needs [0-9]+KiB \(budget %s, Go heap 32768KiB, [0-9]+ more threads? [0-9.]+KiB\), `+
+			`and RLIMIT_DATA leaves [0-9]+KiB of %s; lower .*the plan, or raise the limit: ulimit -d \(in KiB\), systemd LimitDATA; `+
+			`each thread's stack takes 1024KiB: lower it \(ulimit -s, in KiB\)\n$`,
+			budget.SizeText(size), budget.SizeText(limit)), stderr)
 }

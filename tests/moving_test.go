@@ -55,7 +55,8 @@ func TestMovingPage(t *testing.T) {
 			parts[i] = language + shows(t, dir, body)
 		case "yaml":
 			for line := range strings.Lines(body + "\n") {
-				assert.Contains(t, strings.Join(parts, ""), "\n$ "+strings.TrimSuffix(strings.TrimPrefix(line, "- run: "), "\n"))
+				assert.Contains(t, strings.Join(parts, ""),
+					"\n$ "+strings.TrimSuffix(strings.TrimPrefix(line, "- run: "), "\n"))
 			}
 		default:
 			t.Errorf("a block of %q", language)
@@ -147,19 +148,21 @@ func TestMovingTypes(t *testing.T) {
 	type types []reflect.Type
 	of := map[string]struct{ goes, stays types }{
 		"numbers, bools, and arrays and structs of them": {types{reflect.TypeFor[mixed]()}, nil},
-		"a column, an index of numbers":                  {types{reflect.TypeFor[float64](), reflect.TypeFor[int32]()}, nil},
-		"a history, the last n samples, a ring":          {types{reflect.TypeFor[struct{ At [240]int64 }]()}, nil},
-		"a page, a packet, a buffer":                     {types{reflect.TypeFor[byte]()}, nil},
-		"a tree, a graph, a list":                        {types{reflect.TypeFor[link]()}, nil},
-		"a cache of plain values":                        {types{reflect.TypeFor[mixed]()}, nil},
-		"a `time.Time`":                                  {types{reflect.TypeFor[int64]()}, types{reflect.TypeFor[time.Time]()}},
+		"a column, an index of numbers": {types{reflect.TypeFor[float64](), reflect.TypeFor[int32]()},
+			nil},
+		"a history, the last n samples, a ring": {types{reflect.TypeFor[struct{ At [240]int64 }]()}, nil},
+		"a page, a packet, a buffer":            {types{reflect.TypeFor[byte]()}, nil},
+		"a tree, a graph, a list":               {types{reflect.TypeFor[link]()}, nil},
+		"a cache of plain values":               {types{reflect.TypeFor[mixed]()}, nil},
+		"a `time.Time`":                         {types{reflect.TypeFor[int64]()}, types{reflect.TypeFor[time.Time]()}},
 		"a short string: a unit, a code, a name": {types{reflect.TypeFor[arena.Inline[[8]byte]]()},
 			types{reflect.TypeFor[string]()}},
 		"a `map[string]*T`": {types{reflect.TypeFor[mixed]()}, types{reflect.TypeFor[map[string]*mixed]()}},
 		"a long string, a map, a slice of strings": {nil,
 			types{reflect.TypeFor[string](), reflect.TypeFor[map[int]int](), reflect.TypeFor[[]string]()}},
 		"an interface, an error, a func, a channel, a context": {nil, types{reflect.TypeFor[any](),
-			reflect.TypeFor[error](), reflect.TypeFor[func()](), reflect.TypeFor[chan int](), reflect.TypeFor[context.Context]()}},
+			reflect.TypeFor[error](), reflect.TypeFor[func()](), reflect.TypeFor[chan int](),
+			reflect.TypeFor[context.Context]()}},
 	}
 	rows := cells(t, page(t, moving), "| part of a Go program |")
 	assert.Len(t, rows, len(of))

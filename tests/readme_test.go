@@ -171,9 +171,11 @@ var blocks = map[string][]string{
 	"scope/with/wazero/README.md": {"scope/with/wazero/wazero_test.go TestPage"},
 	"tests/misuse/README.md":      {"tests/readme_test.go TestMisuseProgram"},
 	"tests/moving/README.md": {"tests/moving_test.go TestMovingPage", "tests/moving_test.go TestMovingPage",
-		"tests/moving_test.go TestMovingPage", "tests/moving_test.go TestMovingPage", "tests/moving_test.go TestMovingPage"},
+		"tests/moving_test.go TestMovingPage", "tests/moving_test.go TestMovingPage",
+		"tests/moving_test.go TestMovingPage"},
 	"tests/others/README.md": {"tests/others/main_test.go TestPageCode", "tests/others/main_test.go TestPageCode",
-		"tests/others/main_test.go TestPageCode", "tests/others/main_test.go TestPageCode", "tests/others/main_test.go TestPageCode"},
+		"tests/others/main_test.go TestPageCode", "tests/others/main_test.go TestPageCode",
+		"tests/others/main_test.go TestPageCode"},
 }
 
 const (
@@ -404,12 +406,13 @@ func TestBenchTable(t *testing.T) {
 		assert.Contains(t, own, "\n| "+row+" | ns a ", letter)
 	}
 	own := enclosed(t, page(t, "tests/bench/caches/README.md"), "<!-- make bench: K -->\n", "<!-- end -->\n")
-	for _, row := range []string{"hits, 64 bytes, Zipf 0.8", "time, 256 bytes, Get", "resident, 4096 bytes, loop", "longest, 64 bytes, Set",
-		"keys and values, 256 bytes", "goal: resident, the most of all rows"} {
+	for _, row := range []string{"hits, 64 bytes, Zipf 0.8", "time, 256 bytes, Get", "resident, 4096 bytes, loop",
+		"longest, 64 bytes, Set", "keys and values, 256 bytes", "goal: resident, the most of all rows"} {
 		assert.True(t, strings.Contains(own, "\n| "+row+" | "), "caches has no row %q", row)
 	}
 	own = enclosed(t, page(t, "tests/bench/resident/README.md"), "<!-- make bench: M -->\n", "<!-- end -->\n")
-	for _, row := range []string{"glibc", "glibc, two variables", "jemalloc, no decay", "SQLite's module, one Trim", "c_heap, trim 1s", "c_heap, one Trim"} {
+	for _, row := range []string{"glibc", "glibc, two variables", "jemalloc, no decay", "SQLite's module, one Trim",
+		"c_heap, trim 1s", "c_heap, one Trim"} {
 		assert.Contains(t, own, "\n| "+row+" | a process |")
 	}
 	assert.Regexp(t, `^.* -O2,\nglibc \S+, jemalloc \S+, mimalloc \S+\.\n`, own, "which versions?")
@@ -425,8 +428,9 @@ func TestBenchTable(t *testing.T) {
 const others = "tests/others/README.md"
 
 var shown = [][2]string{{"sqlite", "in a region, heap of 16 MiB"}, {"sqlite", "as published, serialized"},
-	{"fight", "in a region"}, {"fight", "cloned by hand"}, {"guests", "in a budget"}, {"guests", "wazero's own, carefully"},
-	{"trees", "in a c_heap, trim 1s"}, {"trees", "as published, jemalloc without decay"}}
+	{"fight", "in a region"}, {"fight", "cloned by hand"}, {"guests", "in a budget"},
+	{"guests", "wazero's own, carefully"}, {"trees", "in a c_heap, trim 1s"},
+	{"trees", "as published, jemalloc without decay"}}
 
 // shownColumns are the columns of that table that README has.
 var shownColumns = []string{"task", "program", "resident", "garbage", "collections", "CPU time"}
@@ -461,7 +465,8 @@ func TestReadmeRows(t *testing.T) {
 		}
 		add(rows[i])
 		for _, row := range rows[2:] {
-			if with := strings.HasPrefix(row[1], "in a "); !with && strings.TrimSpace(row[0]) == names[0] && !strings.HasPrefix(names[1], "in a ") {
+			if with := strings.HasPrefix(row[1], "in a "); !with && strings.TrimSpace(row[0]) == names[0] &&
+				!strings.HasPrefix(names[1], "in a ") {
 				assert.LessOrEqual(t, mib(t, rows[i][2]), mib(t, row[2]), "%s: %s is a better choice", names[0], row[1])
 			}
 		}
@@ -530,7 +535,8 @@ func TestPagesLead(t *testing.T) {
 	}
 	api := page(t, "tests/testdata/api.txt")
 	target := regexp.MustCompile("(?m)(?:^ {4}|`)make ([a-z][a-z0-9-]+)")
-	name := regexp.MustCompile("`(arena|scope|container|budget|budgettest|view|platform)\\.([A-Z]\\w*)(?:\\.([A-Z]\\w*))?`")
+	name := regexp.MustCompile("`(arena|scope|container|budget|budgettest|view|platform)" +
+		"\\.([A-Z]\\w*)(?:\\.([A-Z]\\w*))?`")
 	for _, file := range pages(t) {
 		text := page(t, file)
 		// Code has no links.

@@ -43,7 +43,8 @@ func TestConstructorsTakeARoom(t *testing.T) {
 				}
 				found[call.Sel.Name] = true
 				first, ok := fn.Type.Params.List[0].Type.(*ast.Ident)
-				assert.True(t, ok && first.Name == "Room", "%s: %s calls %s and takes no Room", name, fn.Name.Name, call.Sel.Name)
+				assert.True(t, ok && first.Name == "Room", "%s: %s calls %s and takes no Room",
+					name, fn.Name.Name, call.Sel.Name)
 				return true
 			})
 		}

@@ -68,7 +68,8 @@ func TestSealedBudgetAsksNothing(t *testing.T) {
 		assert.Zero(t, *l.Faults)
 	}
 	before, sealed, after := between(t, lines, sealedMark, closedMark)
-	assert.Equal(t, maps+maps/10+1, strings.Count(strings.Join(append(sealed, lines[len(before)+1+len(sealed)]), "\n"), closedMark),
+	assert.Equal(t, maps+maps/10+1, strings.Count(strings.Join(append(sealed, lines[len(before)+1+len(sealed)]), "\n"),
+		closedMark),
 		"each level's log; and the systems', which were built anew")
 	_, found := s.findings(sealed)
 	assert.Empty(t, found)
@@ -156,5 +157,6 @@ func TestCallsOnTheBudgetAreSeen(t *testing.T) {
 	_, s := readBudgetAt(t, stdout)
 	_, sealed, _ := between(t, lines, sealedMark, closedMark)
 	names, _ := s.findings(sealed)
-	assert.Equal(t, []string{"madvise", "mlock", "munlock", "mprotect", "mprotect", "mmap", "msync", "process_madvise", "msync"}, names)
+	assert.Equal(t, []string{"madvise", "mlock", "munlock", "mprotect", "mprotect", "mmap", "msync", "process_madvise",
+		"msync"}, names)
 }

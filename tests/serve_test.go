@@ -69,7 +69,8 @@ func TestServingAsksNothing(t *testing.T) {
 		"-scores", filepath.Join(dir, "scores"))
 	address := regexp.MustCompile(`players on ([^;]+);`).FindStringSubmatch(s.first)
 	require.NotNil(t, address, s.first)
-	bots := exec.Command(program, "bots", "-json", "-addr", address[1], "-n", "16", "-for", "2s", "-loss", "2", "-jitter", "50ms")
+	bots := exec.Command(program, "bots", "-json", "-addr", address[1], "-n", "16", "-for", "2s", "-loss", "2",
+		"-jitter", "50ms")
 	saw, err := bots.Output()
 	require.NoError(t, err)
 	assert.Contains(t, string(saw), `"joined": 16,`)

@@ -24,7 +24,8 @@ func (s *said) Skip(args ...any)  { s.ends("skip: " + fmt.Sprint(args...)) }
 func (s *said) Fatal(args ...any) { s.ends("fatal: " + fmt.Sprint(args...)) }
 
 func TestSteps(t *testing.T) {
-	for name, want := range map[string]step.Step{"": step.Test, "test": step.Test, "check": step.Check, "gate": step.Gate,
+	for name, want := range map[string]step.Step{"": step.Test, "test": step.Test, "check": step.Check,
+		"gate": step.Gate,
 		"soak": step.Soak} {
 		t.Setenv(step.Variable, name)
 		assert.Equal(t, want, step.Now())
@@ -60,7 +61,8 @@ func TestLacks(t *testing.T) {
 	t.Setenv("REQUIRE_ALL", "1")
 	told = said{}
 	step.Lacks(&told, "strace", "strace")
-	assert.Equal(t, "fatal: REQUIRE_ALL is set, and strace is missing; Debian's package strace brings it, and make deps installs it", told.end)
+	assert.Equal(t, "fatal: REQUIRE_ALL is set, and strace is missing; Debian's package strace brings it, and make "+
+		"deps installs it", told.end)
 	told = said{}
 	step.Lacks(&told, "a second processor", "")
 	assert.Equal(t, "fatal: REQUIRE_ALL is set, and a second processor is missing", told.end)

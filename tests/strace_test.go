@@ -79,12 +79,12 @@ var harmless = []string{"read", "pread64", "write", "pwrite64", "recvmmsg", "sen
 
 // veiled calls change memory that their arguments don't name: the arguments point to a list of
 // ranges, or the call changes all memory.
-var veiled = []string{"mlockall", "munlockall", "process_madvise", "process_vm_writev", "process_mrelease", "move_pages",
-	"migrate_pages", "userfaultfd", "ptrace"}
+var veiled = []string{"mlockall", "munlockall", "process_madvise", "process_vm_writev", "process_mrelease",
+	"move_pages", "migrate_pages", "userfaultfd", "ptrace"}
 
 // ranged calls change the memory of a range: an address and a size in bytes.
-var ranged = []string{"madvise", "mprotect", "pkey_mprotect", "mmap", "munmap", "mremap", "mlock", "mlock2", "munlock", "msync",
-	"mbind", "set_mempolicy_home_node", "remap_file_pages", "map_shadow_stack", "mseal"}
+var ranged = []string{"madvise", "mprotect", "pkey_mprotect", "mmap", "munmap", "mremap", "mlock", "mlock2",
+	"munlock", "msync", "mbind", "set_mempolicy_home_node", "remap_file_pages", "map_shadow_stack", "mseal"}
 
 // span is a range of addresses.
 type span struct{ base, size uint64 }

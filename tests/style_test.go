@@ -16,8 +16,10 @@ var banned = []struct {
 	pattern *regexp.Regexp
 	instead string
 }{
-	{regexp.MustCompile(`unsafe\.Pointer\(uintptr\(`), "base plus unsafe.Add: a pointer made of a number dies under checkptr"},
-	{regexp.MustCompile(`runtime\.SetFinalizer|runtime\.AddCleanup`), "a finalizer of a scope: it runs at a time that can be named"},
+	{regexp.MustCompile(`unsafe\.Pointer\(uintptr\(`),
+		"base plus unsafe.Add: a pointer made of a number dies under checkptr"},
+	{regexp.MustCompile(`runtime\.SetFinalizer|runtime\.AddCleanup`),
+		"a finalizer of a scope: it runs at a time that can be named"},
 	{regexp.MustCompile(`//go:linkname`), "public API: the next Go release breaks the rest"},
 	{regexp.MustCompile(`\b(malloc|calloc|realloc|free)\(`), "the block: the core never asks for memory"},
 	{regexp.MustCompile(`#cgo .*-Werror`), "warnings in the Makefile's own cc lines: they break users' builds"},

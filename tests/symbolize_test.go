@@ -87,9 +87,10 @@ func TestCrashOfFrogpond(t *testing.T) {
 	}
 	text := crashOf(t, buildLike(t, "frogpond"), "-crash")
 	if builtWith(t)["-race"] != "" {
-		assert.Equal(t, "frogpond: -crash: this build keeps the budget on the Go heap, where memory after Close is still there\n", text)
+		assert.Equal(t, "frogpond: -crash: this build keeps the budget on the Go heap, where memory after Close is "+
+			"still there\n", text)
 		return
 	}
-	inOrder(t, text, "SIGSEGV", "\ngithub_com_upfront_mem_upfront_heap_init\n", "arena_c/heap.c:", "\ngithub.com/upfront-mem/upfront/arena.NewHeap(",
-		"\nmain.crash(", "tests/frogpond/crash.go:", "\nmain.main()")
+	inOrder(t, text, "SIGSEGV", "\ngithub_com_upfront_mem_upfront_heap_init\n", "arena_c/heap.c:",
+		"\ngithub.com/upfront-mem/upfront/arena.NewHeap(", "\nmain.crash(", "tests/frogpond/crash.go:", "\nmain.main()")
 }

@@ -40,7 +40,8 @@ func TestTwoCopies(t *testing.T) {
 	renamed := strings.NewReplacer(module, fork, prefixOf(module), prefixOf(fork))
 	for _, name := range []string{"arena", "arena_c", "budget", "platform", "scope"} {
 		require.NoError(t, fs.WalkDir(os.DirFS(".."), name, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") || !slices.Contains([]string{".go", ".c", ".h"}, filepath.Ext(path)) {
+			if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") ||
+				!slices.Contains([]string{".go", ".c", ".h"}, filepath.Ext(path)) {
 				return err
 			}
 			text, err := os.ReadFile(filepath.Join("..", path))
@@ -58,9 +59,11 @@ func TestTwoCopies(t *testing.T) {
 	goCommand(t, dir, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root,
 		"-require="+fork+"@v2.0.0", "-replace="+fork+"="+copied, "-go=1.26")
 	goCommand(t, dir, "mod", "tidy")
-	flags := strings.TrimSpace(output(t, dir, nil, "go", "list", "-f", `-O2 -g -I{{.Dir}} {{join .CgoCFLAGS " "}}`, module+"/arena_c"))
+	flags := strings.TrimSpace(output(t, dir, nil, "go", "list", "-f", `-O2 -g -I{{.Dir}} {{join .CgoCFLAGS " "}}`,
+		module+"/arena_c"))
 	assert.Empty(t, output(t, dir, []string{"CGO_CFLAGS=" + flags}, "go", "build", "-trimpath", "-o", "twice", "."))
 	leaks := `budget %q: region level, scope "level": an arena.Heap of %d bytes ends with 1 live block, %d bytes used; ` +
 		"free each before the scope closes, or call MayLive\n"
-	assert.Equal(t, fmt.Sprintf("true\n"+leaks+leaks, "ours", 4096, 128, "theirs", 8192, 5024), output(t, dir, nil, filepath.Join(dir, "twice")))
+	assert.Equal(t, fmt.Sprintf("true\n"+leaks+leaks, "ours", 4096, 128, "theirs", 8192, 5024),
+		output(t, dir, nil, filepath.Join(dir, "twice")))
 }

@@ -82,19 +82,19 @@ type frog struct{ X, Y float64 }
 // bare are the fast paths. They dereference nil, because a check of the zero value would slow each
 // call.
 var bare = []string{
-	"arena.BlockPool.Get", "arena.BlockPool.GetUnzeroed", "arena.BlockPool.Put", "budget.Reader.Pin", "container.Deque.PushBack",
-	"container.Deque.PushFront", "container.List.Push", "scope.Builder.Push", "scope.Builder.TryPush", "scope.List.Push", "scope.List.TryPush", "scope.ObjectPool.Get",
-	"scope.Pool.Get", "scope.Pool.GetUnzeroed", "scope.Pool.Put", "scope.Scope.AllocUnzeroed", "scope.Scope.AllocUnzeroedAs",
-	"scope.Scope.TryAllocUnzeroed", "declared.Append", "declared.New", "declared.TryNew",
-}
+	"arena.BlockPool.Get", "arena.BlockPool.GetUnzeroed", "arena.BlockPool.Put", "budget.Reader.Pin",
+	"container.Deque.PushBack", "container.Deque.PushFront", "container.List.Push", "scope.Builder.Push",
+	"scope.Builder.TryPush", "scope.List.Push", "scope.List.TryPush", "scope.ObjectPool.Get", "scope.Pool.Get",
+	"scope.Pool.GetUnzeroed", "scope.Pool.Put", "scope.Scope.AllocUnzeroed", "scope.Scope.AllocUnzeroedAs",
+	"scope.Scope.TryAllocUnzeroed", "declared.Append", "declared.New", "declared.TryNew"}
 
 // onlyRead are types without a refusal: results, errors, and types that are useful only by a
 // pointer from their constructor.
 var onlyRead = []string{
-	"budget.ArenaReport", "budget.Arenas", "budget.Budget", "budget.Cost", "budget.Exclusive", "budget.Expected", "budget.Figure", "budget.Inside",
-	"budget.Mark", "budget.Part", "budget.Plan", "budget.Report", "budget.State", "budget.Timeline", "budget.TimelineData", "budget.Trimmed", "budget.Warning",
-	"save.Difference", "save.Ring", "save.State",
-}
+	"budget.ArenaReport", "budget.Arenas", "budget.Budget", "budget.Cost", "budget.Exclusive", "budget.Expected",
+	"budget.Figure", "budget.Inside", "budget.Mark", "budget.Part", "budget.Plan", "budget.Report", "budget.State",
+	"budget.Timeline", "budget.TimelineData", "budget.Trimmed", "budget.Warning", "save.Difference", "save.Ring",
+	"save.State"}
 
 // TestZerosAreAll finds types in the source that have methods or type parameters but no zero value
 // here.
@@ -150,13 +150,14 @@ func TestZeroValues(t *testing.T) {
 	for _, declared := range []any{scope.Plain[frog](), scope.Object(func(*frog) error { return nil })} {
 		v := reflect.ValueOf(declared)
 		for i := range v.NumMethod() {
-			_, gives := zeroCall(t, b.Scratch(0, 0).Open("zero"), "declared."+v.Type().Method(i).Name, v.Method(i), true)
+			_, gives := zeroCall(t, b.Scratch(0, 0).Open("zero"), "declared."+v.Type().Method(i).Name,
+				v.Method(i), true)
 			assert.NotEmpty(t, gives)
 		}
 	}
 	for i, fn := range []any{
-		scope.RefTo[frog], scope.Label, scope.ReadFile, scope.ReadAt, scope.Sprintf, container.NewList[frog], container.NewDeque[frog],
-		container.NewMap[int, frog], container.NewStringMap[frog], budget.Load[frog],
+		scope.RefTo[frog], scope.Label, scope.ReadFile, scope.ReadAt, scope.Sprintf, container.NewList[frog],
+		container.NewDeque[frog], container.NewMap[int, frog], container.NewStringMap[frog], budget.Load[frog],
 	} {
 		_, gives := zeroCall(t, b.Scratch(0, 0).Open("zero"), "function", reflect.ValueOf(fn), true)
 		assert.Contains(t, gives, "a zero ", i)

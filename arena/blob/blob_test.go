@@ -134,7 +134,8 @@ func TestSizeIsEnough(t *testing.T) {
 	whole := len(made(t))
 	for n := range whole {
 		_, err := pond(aligned(n))
-		require.ErrorContains(t, err, fmt.Sprintf("needs %d bytes, the block has %d", whole, n), "exact, however little there was")
+		require.ErrorContains(t, err, fmt.Sprintf("needs %d bytes, the block has %d", whole, n),
+			"exact, however little there was")
 	}
 	_, err := pond(aligned(whole))
 	require.NoError(t, err)
@@ -163,32 +164,57 @@ func (noTag) Variants() []any    { return nil }
 func (headless) Variants() []any { return []any{Vec{}} }
 
 func TestRefusedTypes(t *testing.T) {
-	const padding = " has padding before it, which isn't the same on every target: put the larger fields first, or a field _ [n]byte there"
+	const padding = " has padding before it, which isn't the same on every target: put the larger fields first, or " +
+		"a field _ [n]byte there"
 	for want, of := range map[string]func(){
 		"gapped.B" + padding: func() { blob.Of[gap]() },
-		"short has padding at its end: add a field _ [n]byte":                                          func() { blob.Of[short]() },
-		"struct { N int }.N is an int, whose size isn't the same on every target: use int32 or int64":  func() { blob.Of[word]() },
-		"pointer.Name (string) holds a Go pointer; use blob.Link, blob.Array or blob.Str":              func() { blob.Of[pointer]() },
-		"empty has 0 bytes; a node has 1 at least, and less than 2 GiB":                                func() { blob.Of[empty]() },
-		"noTag has variants: its first field must be a blob.Tag":                                       func() { blob.Of[noTag]() },
-		"blob_test.Vec is a variant of headless: its first field must be a headless":                   func() { blob.Of[headless]() },
-		"bodies.All: an Array of blob_test.Step, whose variants differ in size; use one of Links":      func() { blob.Of[bodies]() },
-		"grid.All is an array of arrays whose elements must be checked: make the inner array a struct": func() { blob.Of[grid]() },
+		"short has padding at its end: add a field _ [n]byte": func() {
+			blob.Of[short]()
+		},
+		"struct { N int }.N is an int, whose size isn't the same on every target: use int32 or int64": func() {
+			blob.Of[word]()
+		},
+		"pointer.Name (string) holds a Go pointer; use blob.Link, blob.Array or blob.Str": func() {
+			blob.Of[pointer]()
+		},
+		"empty has 0 bytes; a node has 1 at least, and less than 2 GiB": func() {
+			blob.Of[empty]()
+		},
+		"noTag has variants: its first field must be a blob.Tag": func() {
+			blob.Of[noTag]()
+		},
+		"blob_test.Vec is a variant of headless: its first field must be a headless": func() {
+			blob.Of[headless]()
+		},
+		"bodies.All: an Array of blob_test.Step, whose variants differ in size; use one of Links": func() {
+			blob.Of[bodies]()
+		},
+		"grid.All is an array of arrays whose elements must be checked: make the inner array a struct": func() {
+			blob.Of[grid]()
+		},
 	} {
 		assert.PanicsWithValue(t, "blob: "+want, of)
 	}
 }
 
 func TestBugs(t *testing.T) {
-	assert.PanicsWithValue(t, "blob: blob_test.Vec is no variant of blob_test.Step", func() { blob.VariantOf[Step, Vec]() })
+	assert.PanicsWithValue(t, "blob: blob_test.Vec is no variant of blob_test.Step", func() {
+		blob.VariantOf[Step, Vec]()
+	})
 	w := rooms.Writer(aligned(64))
 	for want, bug := range map[string]func(){
-		"Put of a int16, which no field of Room leads to":                         func() { blob.Put(w, int16(1)) },
-		"a zero Variant of blob_test.Say; VariantOf makes one":                    func() { blob.PutAs(w, blob.Variant[Step, Say]{}, Say{}) },
-		"Set of a blob_test.Room that wasn't put here":                            func() { blob.Set(w, blob.Link[Room]{}, Room{}) },
-		"the block must begin at a multiple of 8, and this one begins 4 past one": func() { rooms.Writer(aligned(64)[4:]) },
-		"a zero Format of blob_test.Room; Of makes one":                           func() { blob.Format[Room]{}.Writer(nil) },
-		"At 2 of an Array of 2":                                                   func() { blob.At(blob.PutAll(w, Vec{}, Vec{}), 2) },
+		"Put of a int16, which no field of Room leads to": func() { blob.Put(w, int16(1)) },
+		"a zero Variant of blob_test.Say; VariantOf makes one": func() {
+			blob.PutAs(w, blob.Variant[Step, Say]{}, Say{})
+		},
+		"Set of a blob_test.Room that wasn't put here": func() {
+			blob.Set(w, blob.Link[Room]{}, Room{})
+		},
+		"the block must begin at a multiple of 8, and this one begins 4 past one": func() {
+			rooms.Writer(aligned(64)[4:])
+		},
+		"a zero Format of blob_test.Room; Of makes one": func() { blob.Format[Room]{}.Writer(nil) },
+		"At 2 of an Array of 2":                         func() { blob.At(blob.PutAll(w, Vec{}, Vec{}), 2) },
 	} {
 		assert.PanicsWithValue(t, "blob: BUG: "+want, bug)
 	}
@@ -226,14 +252,27 @@ func TestRefusedBytes(t *testing.T) {
 }
 
 func TestRefusedFields(t *testing.T) {
+	const between = "; nodes are between 32 and 264, these at multiples of "
 	for want, spoil := range map[string]func(hall *Room, b blob.Blob, words []uint32){
-		"Room.Lit at 88 is the bool 7": func(hall *Room, _ blob.Blob, _ []uint32) { *(*byte)(unsafe.Pointer(&hall.Lit)) = 7 },
-		"Room.First at 56 leads to 1 Step at 4; nodes are between 32 and 264, these at multiples of 4":          func(hall *Room, _ blob.Blob, _ []uint32) { *(*uint32)(unsafe.Pointer(&hall.First)) = 4 },
-		"Room.First at 56 leads to 1 Step at 2147483648; nodes are between 32 and 264, these at multiples of 4": func(hall *Room, _ blob.Blob, _ []uint32) { *(*uint32)(unsafe.Pointer(&hall.First)) = 1 << 31 },
-		"Step at 192 is its variant 2; there are 2":                                                             func(hall *Room, b blob.Blob, _ []uint32) { hall.First.Get(b).Tag = 2 },
-		"Say.What at 200 leads to 131073 uint8 at 104; nodes are between 32 and 264, these at multiples of 1":   func(hall *Room, b blob.Blob, _ []uint32) { hall.First.Get(b).Tag = 0 },
+		"Room.Lit at 88 is the bool 7": func(hall *Room, _ blob.Blob, _ []uint32) {
+			*(*byte)(unsafe.Pointer(&hall.Lit)) = 7
+		},
+		"Room.First at 56 leads to 1 Step at 4" + between + "4": func(hall *Room, _ blob.Blob, _ []uint32) {
+			*(*uint32)(unsafe.Pointer(&hall.First)) = 4
+		},
+		"Room.First at 56 leads to 1 Step at 2147483648" + between + "4": func(hall *Room, _ blob.Blob, _ []uint32) {
+			*(*uint32)(unsafe.Pointer(&hall.First)) = 1 << 31
+		},
+		"Step at 192 is its variant 2; there are 2": func(hall *Room, b blob.Blob, _ []uint32) {
+			hall.First.Get(b).Tag = 2
+		},
+		"Say.What at 200 leads to 131073 uint8 at 104" + between + "1": func(hall *Room, b blob.Blob, _ []uint32) {
+			hall.First.Get(b).Tag = 0
+		},
 		"no root": func(_ *Room, _ blob.Blob, words []uint32) { words[4] = 0 },
-		"Room.Exits at 112 leads to node 7, the header says that there are 6": func(_ *Room, _ blob.Blob, words []uint32) { words[6]-- },
+		"Room.Exits at 112 leads to node 7, the header says that there are 6": func(_ *Room, _ blob.Blob, w []uint32) {
+			w[6]--
+		},
 	} {
 		data := made(t)
 		hall, b, err := verify(data)

@@ -157,8 +157,8 @@ func (ts *types) fields(l *layout, t reflect.Type) error {
 		f := t.Field(i)
 		name := l.name + "." + f.Name
 		if f.Offset != end || end%uintptr(alignOf(f.Type)) != 0 {
-			return fmt.Errorf("%s has padding before it, which isn't the same on every target: put the larger fields first, "+
-				"or a field _ [n]byte there", name)
+			return fmt.Errorf("%s has padding before it, which isn't the same on every target: put the larger "+
+				"fields first, or a field _ [n]byte there", name)
 		}
 		end += f.Type.Size()
 		check := ts.check
@@ -270,17 +270,20 @@ func (ts *types) check(name string, t reflect.Type) (check, error) {
 			return c, err
 		}
 		if c.repeat != 1 {
-			return c, fmt.Errorf("%s is an array of arrays whose elements must be checked: make the inner array a struct", name)
+			return c, fmt.Errorf("%s is an array of arrays whose elements must be checked: make the inner array a "+
+				"struct", name)
 		}
 		c.repeat = uint32(t.Len())
 		return c, nil
 	case reflect.Struct:
 		if isUnion(t) {
-			return c, fmt.Errorf("%s: a union %v by value has no room for its variants: use a Link, or a variant", name, t)
+			return c, fmt.Errorf("%s: a union %v by value has no room for its variants: use a Link, or a variant",
+				name, t)
 		}
 		return ts.part(name, t)
 	case reflect.Int, reflect.Uint, reflect.Uintptr:
-		return c, fmt.Errorf("%s is an %v, whose size isn't the same on every target: use %v32 or %v64", name, t.Kind(), t.Kind(), t.Kind())
+		return c, fmt.Errorf("%s is an %v, whose size isn't the same on every target: use %v32 or %v64",
+			name, t.Kind(), t.Kind(), t.Kind())
 	default:
 		return c, fmt.Errorf("%s (%v) holds a Go pointer; use blob.Link, blob.Array or blob.Str", name, t)
 	}

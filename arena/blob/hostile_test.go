@@ -44,12 +44,17 @@ func TestUnionAsPart(t *testing.T) {
 	}
 	type none struct{ Do nothing }
 	type inside struct{ In struct{ Do Step } }
-	assert.PanicsWithValue(t, "blob: none has 0 bytes; a node has 1 at least, and less than 2 GiB", func() { blob.Of[none]() })
+	assert.PanicsWithValue(t, "blob: none has 0 bytes; a node has 1 at least, and less than 2 GiB", func() {
+		blob.Of[none]()
+	})
 	for name, of := range map[string]func(){
 		"named.Do": func() { blob.Of[named]() }, "several.Do": func() { blob.Of[several]() },
-		"unlisted.Step": func() { blob.Of[unlisted]() }, "struct { Do blob_test.Step }.Do": func() { blob.Of[inside]() },
+		"unlisted.Step": func() {
+			blob.Of[unlisted]()
+		}, "struct { Do blob_test.Step }.Do": func() { blob.Of[inside]() },
 	} {
-		assert.PanicsWithValue(t, "blob: "+name+": a union blob_test.Step by value has no room for its variants: use a Link, or a variant", of)
+		assert.PanicsWithValue(t, "blob: "+name+": a union blob_test.Step by value has no room for its variants: "+
+			"use a Link, or a variant", of)
 	}
 }
 

@@ -98,7 +98,8 @@ func (w *Writer[T]) Size() int { return int(w.at) + len(w.text) }
 // outside the blob's nodes. If the block is too small, the error has the size that the blob needs.
 func (w *Writer[T]) Finish(root Link[T]) (data []byte, err error) {
 	if !w.fits(uint64(len(w.text))) {
-		return nil, fmt.Errorf("blob: full: a blob of %s needs %d bytes, the block has %d", w.types.list[0].name, w.Size(), len(w.block))
+		return nil, fmt.Errorf("blob: full: a blob of %s needs %d bytes, the block has %d", w.types.list[0].name,
+			w.Size(), len(w.block))
 	}
 	data, w.block = w.block[:w.Size()], nil
 	copy(data[w.at:], w.text)

@@ -104,10 +104,12 @@ func isSealed(t Type) bool {
 func IsStandard(pkg string) bool {
 	first, _, _ := strings.Cut(pkg, "/")
 	switch first {
-	case "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding",
-		"errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math",
-		"mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "structs",
-		"sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "uuid", "vendor", "weak":
+	case "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto",
+		"database", "debug", "embed", "encoding", "errors", "expvar", "flag", "fmt", "go", "hash",
+		"html", "image", "index", "internal", "io", "iter", "log", "maps", "math", "mime", "net",
+		"os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv",
+		"strings", "structs", "sync", "syscall", "testing", "text", "time", "unicode", "unique",
+		"unsafe", "uuid", "vendor", "weak":
 		return true
 	}
 	return false

@@ -70,14 +70,16 @@ func TestWalk(t *testing.T) {
 		`goal.Own "" invalid at 5 of 3`,
 		`goal.Score "Score" complex64 at 8 of 8`,
 	}, lines(reflect.TypeFor[goal](), "goal.At"))
-	assert.Equal(t, []string{fmt.Sprintf(`[3]func() "" array at 0 of %d`, funcs)}, lines(reflect.TypeFor[[3]func()](), "[3]func()"))
+	assert.Equal(t, []string{fmt.Sprintf(`[3]func() "" array at 0 of %d`, funcs)},
+		lines(reflect.TypeFor[[3]func()](), "[3]func()"))
 }
 
 // TestWalkCovers builds types at random. The parts without parts of their own cover each byte once,
 // with arrays repeated.
 func TestWalkCovers(t *testing.T) {
 	types := []reflect.Type{reflect.TypeFor[bool](), reflect.TypeFor[int16](), reflect.TypeFor[uint64](),
-		reflect.TypeFor[complex64](), reflect.TypeFor[string](), reflect.TypeFor[[0]int64](), reflect.TypeFor[struct{}]()}
+		reflect.TypeFor[complex64](), reflect.TypeFor[string](), reflect.TypeFor[[0]int64](),
+		reflect.TypeFor[struct{}]()}
 	seed := uint32(42)
 	below := func(n int) int {
 		seed = seed*747796405 + 2891336453

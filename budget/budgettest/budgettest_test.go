@@ -61,7 +61,8 @@ func watch(t *testing.T, fn func(testing.TB)) *recorder {
 
 func plan() budget.Plan {
 	return budget.Plan{Name: "watched", Regions: []budget.RegionPlan{{Name: "level", Size: budget.KiB}},
-		Frame: budget.FramePlan{Buffers: 2, Size: budget.KiB}, Scratch: budget.ScratchPlan{Workers: 1, Size: budget.KiB}}
+		Frame:   budget.FramePlan{Buffers: 2, Size: budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: budget.KiB}}
 }
 
 func TestOpenClosesAtTheEnd(t *testing.T) {
@@ -96,7 +97,8 @@ func TestOpenFailsATest(t *testing.T) {
 	}{
 		"scratch scope": {
 			func(b *budget.Budget) { b.Scratch(0, 1).Open("left open") },
-			[]string{`budgettest: Close: budget "watched": scratch 0.1` + leaked + `"left open"; close each where it is opened`,
+			[]string{`budgettest: Close: budget "watched": scratch 0.1` + leaked +
+				`"left open"; close each where it is opened`,
 				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Scratch:0 Blocks:0}"},
 		},
 		"scratch scope at NextFrame": {
@@ -105,12 +107,14 @@ func TestOpenFailsATest(t *testing.T) {
 				_ = b.NextFrame()
 				_ = s.Close()
 			},
-			[]string{`budgettest: Close: budget "watched": scratch 0.0` + leaked + `"open"; close each where it is opened`,
+			[]string{`budgettest: Close: budget "watched": scratch 0.0` + leaked +
+				`"open"; close each where it is opened`,
 				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Scratch:0 Blocks:0}"},
 		},
 		"finalizer": {
 			func(b *budget.Budget) { b.Frame().Defer(func() { panic("boom") }) },
-			[]string{"budgettest: Close: budget \"watched\": frame 0, scope \"frame\": a deferred function panicked: boom",
+			[]string{"budgettest: Close: budget \"watched\": frame 0, scope \"frame\": a deferred function " +
+				"panicked: boom",
 				"budgettest: leaks: {Scopes:0 Owned:0 Finalizers:1 Slots:0 Scratch:0 Blocks:0}"},
 		},
 		"stray write": {

@@ -107,7 +107,8 @@ func knobs(plan *budget.Plan) (list []knob) {
 		for _, l := range []struct {
 			key   string
 			limit *int
-		}{{"scopes", &r.Limits.Scopes}, {"pools", &r.Limits.Pools}, {"owned", &r.Limits.Owned}, {"labels", &r.Limits.Labels}} {
+		}{{"scopes", &r.Limits.Scopes}, {"pools", &r.Limits.Pools}, {"owned", &r.Limits.Owned},
+			{"labels", &r.Limits.Labels}} {
 			if *l.limit != 0 { // else the plan's
 				count(fmt.Sprintf("regions[%d].limits.%s", i, l.key), l.limit, 0)
 			}

@@ -103,14 +103,17 @@ func TestFailEachFailsEach(t *testing.T) {
 		}
 		return err
 	})
-	for _, at := range []string{"first", "odd", "even", "aligned", "owned", "pool", "temp", "last", "slot 1", "room 0", "scratch", "nested",
-		"frame"} {
+	for _, at := range []string{"first", "odd", "even", "aligned", "owned", "pool", "temp", "last", "slot 1", "room 0",
+		"scratch", "nested", "frame"} {
 		assert.Positive(t, failed[at], "%s never failed", at)
 	}
 }
 
 func onLevel(b *budget.Budget, fn func(s scope.Scope)) error {
-	_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) { fn(s); return nil, nil })
+	_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*pond, error) {
+		fn(s)
+		return nil, nil
+	})
 	return err
 }
 
@@ -141,7 +144,8 @@ func TestFailEachSees(t *testing.T) {
 	for want, fn := range map[string]func(b *budget.Budget) error{
 		"with scratch.size = 1: swallowed":   swallowing,
 		"with scratch.size = 1: it panicked": panicking,
-		`with regions\[2\].size = 1: it panicked in .*TestFailEachSees.* \(fail_test.go:\d+\): at sea$`: func(b *budget.Budget) error {
+		`with regions\[2\].size = 1: it panicked in .*TestFailEachSees.* \(fail_test.go:\d+\): ` +
+			`at sea$`: func(b *budget.Budget) error {
 			if err := onLevel(b, newPond); err != nil {
 				panic("at sea")
 			}
@@ -172,7 +176,8 @@ func TestFailEachSees(t *testing.T) {
 
 // A region with the Rest can be too small, as any other region can.
 func TestFailEachOfTheRest(t *testing.T) {
-	plan := budget.Plan{Name: "rest", Size: budget.MiB, Regions: []budget.RegionPlan{{Name: "level", Size: budget.Rest}}}
+	plan := budget.Plan{Name: "rest", Size: budget.MiB,
+		Regions: []budget.RegionPlan{{Name: "level", Size: budget.Rest}}}
 	r := watch(t, func(t testing.TB) {
 		budgettest.FailEach(t, plan, func(b *budget.Budget) error {
 			if onLevel(b, newPond) != nil {

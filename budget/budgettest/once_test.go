@@ -24,7 +24,8 @@ func each(t *testing.T, fn func(b *budget.Budget) error) *recorder {
 	return watch(t, func(tb testing.TB) { budgettest.FailEach(tb, failing(), fn) })
 }
 
-const wentOn = "fn returned nil though it got a full error; return that error at the end, even if fn goes on without the memory"
+const wentOn = "fn returned nil though it got a full error; return that error at the end, even if fn goes on " +
+	"without the memory"
 
 func TestFailOnceFailsEach(t *testing.T) {
 	failed := map[string]int{}
@@ -37,7 +38,8 @@ func TestFailOnceFailsEach(t *testing.T) {
 		return err
 	})
 	assert.Empty(t, r.said)
-	assert.Equal(t, map[string]int{"first": 1, "odd": 1, "even": 1, "aligned": 1, "owned": 2, "pool": 1, "label": 2, "temp": 2,
+	assert.Equal(t, map[string]int{"first": 1, "odd": 1, "even": 1, "aligned": 1, "owned": 2, "pool": 1,
+		"label": 2, "temp": 2,
 		"last": 1, "slot 0": 1, "slot 1": 1, "room 0": 1, "room 1": 1, "scratch": 1, "nested": 2, "frame": 1}, failed)
 	assert.Equal(t, []string{"budgettest: FailEach: 20 requests failed once, and none after them"}, r.logged)
 }
@@ -132,8 +134,10 @@ func TestFailOnceSees(t *testing.T) {
 			}
 			return nil
 		},
-		"with request 1 refused once: swallowed":                          swallowing,
-		"with request 1 refused once: nothing was refused: upfront: full": func(*budget.Budget) error { return budget.ErrFull },
+		"with request 1 refused once: swallowed": swallowing,
+		"with request 1 refused once: nothing was refused: upfront: full": func(*budget.Budget) error {
+			return budget.ErrFull
+		},
 		"with request 2 refused once: no frog": func(b *budget.Budget) error {
 			return b.Scratch(0, 0).Do("s", func(s scope.Scope) error {
 				if ponds.Pool(s, 1).Get() == nil {

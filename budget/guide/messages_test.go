@@ -168,7 +168,8 @@ func TestUnderALimit(t *testing.T) {
 // exported names.
 func TestEachErrorIsNamed(t *testing.T) {
 	page, api := read(t, "messages.md"), read(t, filepath.Join(root, "tests/testdata/api.txt"))
-	found := regexp.MustCompile(`(?m)^(\S+): (?:var (Err\w+)|func \(\*?(\w+)\) Error\(\) string)$`).FindAllStringSubmatch(api, -1)
+	errs := regexp.MustCompile(`(?m)^(\S+): (?:var (Err\w+)|func \(\*?(\w+)\) Error\(\) string)$`)
+	found := errs.FindAllStringSubmatch(api, -1)
 	require.Greater(t, len(found), 15)
 	for _, one := range found {
 		if strings.Contains(one[1], "internal") {
@@ -181,8 +182,8 @@ func TestEachErrorIsNamed(t *testing.T) {
 }
 
 // packages are those whose errors a program gets.
-var packages = []string{"arena", "arena/with/malloc", "budget", "budget/record", "budget/save", "budget/with/agones", "platform", "scope", "scope/cache", "scope/stack",
-	"scope/container", "scope/flow"}
+var packages = []string{"arena", "arena/with/malloc", "budget", "budget/record", "budget/save", "budget/with/agones",
+	"platform", "scope", "scope/cache", "scope/stack", "scope/container", "scope/flow"}
 
 // TestGoldenUnlisted: an error whose format no text of the page has is in testdata/unlisted.txt, so
 // a new error is on the page or, by intent, in that list. The list leaves out errors with BUG, for
@@ -310,14 +311,16 @@ func TestFullTexts(t *testing.T) {
 	assert.Greater(t, count, 10)
 }
 
-var notShown = []string{" refused on purpose (budgettest.FailEach): ", "asked for one more of %d %s", " at a multiple of %d", ", but not from such an address",
-	"; no plan has as much", " isn't in the plan, which has %d %s", "a StringMap has %d of %d keys; make it with an n of %d or more"}
+var notShown = []string{" refused on purpose (budgettest.FailEach): ", "asked for one more of %d %s",
+	" at a multiple of %d", ", but not from such an address", "; no plan has as much",
+	" isn't in the plan, which has %d %s", "a StringMap has %d of %d keys; make it with an n of %d or more"}
 
 // TestEachLimitIsNamed: the page has the name of each limit that may refuse a plan, and the prefix
 // of each bug.
 func TestEachLimitIsNamed(t *testing.T) {
 	page := strings.Join(strings.Fields(read(t, "messages.md")), " ")
-	limits := regexp.MustCompile(`(?s)// Name is (.*?)\.\n`).FindString(read(t, filepath.Join(root, "platform/limits.go")))
+	limits := regexp.MustCompile(`(?s)// Name is (.*?)\.\n`).FindString(read(t,
+		filepath.Join(root, "platform/limits.go")))
 	names := regexp.MustCompile(`"[^"]+"`).FindAllString(strings.ReplaceAll(limits, "\n\t// ", " "), -1)
 	require.Len(t, names, 8)
 	for _, name := range names {

@@ -183,11 +183,13 @@ func (f *film) draw(t *testing.T, title, about string) string {
 		d.text("small", d.x(s.at)+1, firstRow-12, s.text)
 	}
 	d.text("small size", left-10, y+12, "time")
-	fmt.Fprintf(&d.front, `<path class="line" d="M%d %dH%d"/>`+"\n"+`<path class="point" d="M%d %dl-8-4v8z"/>`+"\n", left, y+8, right-6, right, y+8)
+	fmt.Fprintf(&d.front, `<path class="line" d="M%d %dH%d"/>`+"\n"+`<path class="point" d="M%d %dl-8-4v8z"/>`+"\n",
+		left, y+8, right-6, right, y+8)
 	height := y + 28
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n"+
-		"<title>%s</title>\n<desc>%s</desc>\n%s"+`<rect class="paper" width="%d" height="%d" rx="6"/>`+"\n%s%s</svg>\n",
-		width, height, width, height, html.EscapeString(title), html.EscapeString(about), style(t), width, height, &d.back, &d.front)
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+
+		"\n"+"<title>%s</title>\n<desc>%s</desc>\n%s"+`<rect class="paper" width="%d" height="%d" rx="6"/>`+
+		"\n%s%s</svg>\n", width, height, width, height, html.EscapeString(title), html.EscapeString(about), style(t),
+		width, height, &d.back, &d.front)
 }
 
 // names returns the names of the scopes, each once.
@@ -215,8 +217,8 @@ func (d *drawing) rect(to *bytes.Buffer, class string, x, y, w, h int) {
 
 func (d *drawing) legend() {
 	x := 20
-	for _, one := range []struct{ class, text string }{{"region", "allocates"}, {"region pale", "frozen or covered; its objects can be used"},
-		{"temp", "temporaries"}, {"ground", "free"}} {
+	for _, one := range []struct{ class, text string }{{"region", "allocates"},
+		{"region pale", "frozen or covered; its objects can be used"}, {"temp", "temporaries"}, {"ground", "free"}} {
 		if one.class == "temp" && !d.film.temporaries {
 			continue
 		}
@@ -239,7 +241,8 @@ func (d *drawing) box(r *row, x *box, base int) {
 	top := base - int((x.end+perPixel-1)/perPixel)
 	tall := base - int(x.offset/perPixel) - top
 	from, until := d.x(x.from), d.x(x.until)
-	fmt.Fprintf(&d.front, `<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`+"\n", from, top, until-from, tall)
+	fmt.Fprintf(&d.front, `<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`+"\n", from, top,
+		until-from, tall)
 	d.rect(&d.front, class+" pale", from, top, until-from, tall)
 	shown := false
 	for _, busy := range r.allocates(x) {
@@ -304,13 +307,15 @@ func TestGameGolden(t *testing.T) {
 	require.NoError(t, game(b))
 	f.signs = append(f.signs, sign{f.now, "close"})
 	require.NoError(t, b.Close())
-	golden(t, "game.svg", f.draw(t, "a game's memory over time", "Regions are loaded and frozen: init, systems, and twice a level with "+
-		"temporaries. The frame's two buffers take turns. On scratch a scope opens in another in each frame. Close ends all."))
+	golden(t, "game.svg", f.draw(t, "a game's memory over time", "Regions are loaded and frozen: init, systems, and "+
+		"twice a level with temporaries. The frame's two buffers take turns. On scratch a scope opens in another in "+
+		"each frame. Close ends all."))
 }
 
 // TestServerGolden draws the slots and leases of a server.
 func TestServerGolden(t *testing.T) {
-	b, err := budget.Open(budget.Plan{Name: "server", Regions: []budget.RegionPlan{{Name: "room", Size: 64 * budget.KiB, Slots: 3}},
+	b, err := budget.Open(budget.Plan{Name: "server",
+		Regions: []budget.RegionPlan{{Name: "room", Size: 64 * budget.KiB, Slots: 3}},
 		Scratch: budget.ScratchPlan{Workers: 2, Each: 1, Size: 64 * budget.KiB}})
 	require.NoError(t, err)
 	f := record(t, b)
@@ -358,6 +363,7 @@ func TestServerGolden(t *testing.T) {
 	end(eve)
 	end(fay)
 	require.NoError(t, b.Close())
-	golden(t, "server.svg", f.draw(t, "slots and leases over time", "Each match loads a slot of the region room and releases it. "+
-		"A match that comes while all three slots are acquired is refused. Each request opens a scope on scratch that it leases."))
+	golden(t, "server.svg", f.draw(t, "slots and leases over time", "Each match loads a slot of the region room and "+
+		"releases it. A match that comes while all three slots are acquired is refused. Each request opens a scope "+
+		"on scratch that it leases."))
 }

@@ -23,9 +23,10 @@ import (
 // The controls are work of a known amount: one contestant turns as often as byHand, and one twice
 // as often.
 var (
-	workControl = work{letter: "Z", loops: []loop{{name: "Z control", unit: "turn", units: 1000, enter: func() []contestant {
-		return []contestant{turning(byHand, 1000), turning("equal", 1000), turning("twice", 2000)}
-	}}}}
+	workControl = work{letter: "Z",
+		loops: []loop{{name: "Z control", unit: "turn", units: 1000, enter: func() []contestant {
+			return []contestant{turning(byHand, 1000), turning("equal", 1000), turning("twice", 2000)}
+		}}}}
 	controls = []target{
 		{work: "Z control", who: []string{"equal"}, most: 1, of: byHand, gate: instructions},
 		{work: "Z control", who: []string{"twice", "equal"}, most: 1, of: byHand, gate: instructions},
@@ -66,14 +67,16 @@ func TestTheGateTells(t *testing.T) {
 	}{
 		{30, 30, 1, 0, 0, ""},
 		{31, 30, 1, 0, 0, ""},
-		{31.01, 30, 0, 1, 0, "missed: A objects, upfront: 31.01 instructions, 30.00 are recorded in tests/bench/testdata/base.json: " +
-			"make it cheaper, or record it with make bench-base and give a reason\n"},
+		{31.01, 30, 0, 1, 0, "missed: A objects, upfront: 31.01 instructions, 30.00 are recorded in " +
+			"tests/bench/testdata/base.json: make it cheaper, or record it with make bench-base and give a reason\n"},
 		{29, 30, 1, 0, 0, ""},
-		{28.99, 30, 1, 0, 0, "fell: A objects, upfront: 28.99 instructions, 30.00 are recorded: make bench-base records it\n"},
+		{28.99, 30, 1, 0, 0, "fell: A objects, upfront: 28.99 instructions, 30.00 are recorded: make bench-base " +
+			"records it\n"},
 		{1010, 1000, 1, 0, 0, ""},
-		{1010.01, 1000, 0, 1, 0, "missed: A objects, upfront: 1010.01 instructions, 1000.00 are recorded in tests/bench/testdata/base.json: " +
-			"make it cheaper, or record it with make bench-base and give a reason\n"},
-		{989.99, 1000, 1, 0, 0, "fell: A objects, upfront: 989.99 instructions, 1000.00 are recorded: make bench-base records it\n"},
+		{1010.01, 1000, 0, 1, 0, "missed: A objects, upfront: 1010.01 instructions, 1000.00 are recorded in " +
+			"tests/bench/testdata/base.json: make it cheaper, or record it with make bench-base and give a reason\n"},
+		{989.99, 1000, 1, 0, 0, "fell: A objects, upfront: 989.99 instructions, 1000.00 are recorded: make " +
+			"bench-base records it\n"},
 		{30, 0, 0, 0, 1, fmt.Sprintf("not judged: nothing is recorded for %s, %s, C by %s: "+
 			"make bench-base records A objects, upfront\n", here().Go, here().Arch, here().C)},
 		{math.NaN(), 30, 0, 0, 1, "not judged: nothing was counted of A objects, upfront\n"},
@@ -107,7 +110,8 @@ func TestTheGateCounts(t *testing.T) {
 		recorded[c] = counts.of(c.Work, c.Who)
 	}
 	var said strings.Builder
-	if err := h.hold(controls, recorded, &said, true); err != nil || said.String() != "2 of 2 rows held, 0 not judged\n" {
+	if err := h.hold(controls, recorded, &said, true); err != nil ||
+		said.String() != "2 of 2 rows held, 0 not judged\n" {
 		t.Errorf("%v: %s", err, said.String())
 	}
 	said.Reset()
@@ -161,7 +165,8 @@ func TestCallgrindIsStartedAgain(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, required := range []bool{false, true} {
 		var said strings.Builder
-		if err := h.hold(controls, base{}, &said, required); (err != nil) != required || !strings.Contains(said.String(), "valgrind is not installed") {
+		if err := h.hold(controls, base{}, &said, required); (err != nil) != required ||
+			!strings.Contains(said.String(), "valgrind is not installed") {
 			t.Errorf("required %v: %v: %s", required, err, said.String())
 		}
 	}
@@ -483,8 +488,8 @@ func TestRowsAboveTheirTargetsAreMarked(t *testing.T) {
 		{work: "X", unit: "thing", who: library, values: []float64{12}},
 	})
 	var said strings.Builder
-	all.judge(&said, []target{{work: "X", who: []string{library}, most: 1.1, of: byHand}, {work: "X", who: []string{library}, most: 1.2, of: byHand},
-		{work: "Y", who: []string{library}, most: 1}})
+	all.judge(&said, []target{{work: "X", who: []string{library}, most: 1.1, of: byHand},
+		{work: "X", who: []string{library}, most: 1.2, of: byHand}, {work: "Y", who: []string{library}, most: 1}})
 	for _, line := range []string{
 		"| X    | upfront    | hand-written Go | 1.10    | 1.20     | above |\n",
 		"| X    | upfront    | hand-written Go | 1.20    | 1.20     |       |\n",

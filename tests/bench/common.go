@@ -60,7 +60,8 @@ func open(plan budget.Plan) (*budget.Budget, func()) {
 }
 
 func scratches(workers int, size uint64) (*budget.Budget, func()) {
-	return open(budget.Plan{Scratch: budget.ScratchPlan{Workers: workers, Size: size}, Pages: budget.Pages{Prefault: budget.Off}})
+	return open(budget.Plan{Scratch: budget.ScratchPlan{Workers: workers, Size: size},
+		Pages: budget.Pages{Prefault: budget.Off}})
 }
 
 // again returns a contestant that repeats fill and, if needed, drop. look returns a checksum of the

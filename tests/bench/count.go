@@ -51,7 +51,8 @@ const (
 // Go and glibc copy and clear bytes by the features of the processor. Features that not every
 // x86-64 processor has are off, so that the figures are the same on each machine.
 var pinned = []string{
-	"GODEBUG=asyncpreemptoff=1,cpu.adx=off,cpu.avx=off,cpu.avx2=off,cpu.bmi1=off,cpu.bmi2=off,cpu.erms=off,cpu.fma=off,cpu.fsrm=off",
+	"GODEBUG=asyncpreemptoff=1,cpu.adx=off,cpu.avx=off,cpu.avx2=off,cpu.bmi1=off," +
+		"cpu.bmi2=off,cpu.erms=off,cpu.fma=off,cpu.fsrm=off",
 	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-AVX2_Usable,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM",
 	"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=1",
 }

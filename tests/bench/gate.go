@@ -57,7 +57,8 @@ func (g *gatekeeper) instructions(list []counter, counts figures, recorded base,
 		default:
 			g.held++
 			if n < was-tolerated {
-				fmt.Fprintf(g.to, "fell: %s: %.2f instructions, %.2f are recorded: make bench-base records it\n", row, n, was)
+				fmt.Fprintf(g.to, "fell: %s: %.2f instructions, %.2f are recorded: make bench-base records it\n",
+					row, n, was)
 			}
 		}
 	}
@@ -92,7 +93,8 @@ func (g *gatekeeper) numbers(h *harness, rows []target) error {
 			g.held++
 		} else {
 			g.missed++
-			fmt.Fprintf(g.to, "missed: %s, %s: %s, at most %s (tests/bench/targets.go)\n", t.work, library, number(n), number(t.most))
+			fmt.Fprintf(g.to, "missed: %s, %s: %s, at most %s (tests/bench/targets.go)\n", t.work, library, number(n),
+				number(t.most))
 		}
 	}
 	return nil

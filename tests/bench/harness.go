@@ -218,7 +218,8 @@ func agree(l loop, list []contestant) error {
 				first, sum = i, s.sum
 			}
 			if s.sum != sum && !c.other {
-				return fmt.Errorf("%s has checksum %x, %s has %x: their work differs", c.who, s.sum, list[first].who, sum)
+				return fmt.Errorf("%s has checksum %x, %s has %x: their work differs",
+					c.who, s.sum, list[first].who, sum)
 			}
 		}
 	}

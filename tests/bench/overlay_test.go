@@ -75,7 +75,8 @@ type playedRow struct {
 
 func playBuiltin(t *testing.T, program string, more ...string) []playedRow {
 	t.Helper()
-	out, err := exec.Command(program, append([]string{"-json", "-wad", "builtin", "-ticks", "350"}, more...)...).Output()
+	out, err := exec.Command(program, append([]string{"-json", "-wad", "builtin", "-ticks", "350"},
+		more...)...).Output()
 	var failed *exec.ExitError
 	if err != nil && !(errors.As(err, &failed) && len(out) > 0) {
 		t.Fatal(err)

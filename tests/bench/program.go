@@ -29,7 +29,8 @@ func (p *programs) compile(name string, line ...string) (program string, err err
 	if err != nil || len(core) == 0 {
 		return "", errors.Join(errors.New("no ../../arena_c: run this in tests/bench"), err)
 	}
-	return p.build(name, []string{"gcc"}, slices.Concat([]string{"-std=gnu11", "-O2", "-DNDEBUG", "-I../../arena_c"}, core, line)...)
+	return p.build(name, []string{"gcc"}, slices.Concat([]string{"-std=gnu11", "-O2", "-DNDEBUG", "-I../../arena_c"},
+		core, line)...)
 }
 
 // build runs a compiler with -o and the name of a program, unless the program was built before.

@@ -24,11 +24,11 @@ const careful = "careful Go"
 var readmeWho = []string{floor, careful, library, crossing, goHeap, syncPool}
 
 // readmeRows are the rows of the README's table; build/bench.md has all.
-var readmeRows = []string{"A objects", "B mixed sizes", "C pool 64 LIFO", "C pool 64 random", "D 8 objects, 2 clean-ups",
-	"E collection, 5 million live", "E peak RSS", "F push", "I rewind 1 GiB", "I rewind 1 M finalizers", "J tick p50",
-	"J tick p99.9", "J collections",
-	"O cascade of eight nodes", "O instance", "S snapshot", "S restore", "S snapshot and hash", "S delta, 3000 writes in 1.7 MB",
-	"S 64 MiB, 5 % written", "V verify nodes", "V verify numbers"}
+var readmeRows = []string{"A objects", "B mixed sizes", "C pool 64 LIFO", "C pool 64 random",
+	"D 8 objects, 2 clean-ups", "E collection, 5 million live", "E peak RSS", "F push", "I rewind 1 GiB",
+	"I rewind 1 M finalizers", "J tick p50", "J tick p99.9", "J collections",
+	"O cascade of eight nodes", "O instance", "S snapshot", "S restore", "S snapshot and hash",
+	"S delta, 3000 writes in 1.7 MB", "S 64 MiB, 5 % written", "V verify nodes", "V verify numbers"}
 
 var libraries = []string{modernc, goArena, glibc, jemalloc, mimalloc, tlsf}
 
@@ -78,8 +78,8 @@ func between(page, begin, table string) (string, error) {
 // readme returns a line for each work, with times, and in brackets their ratio to C's time.
 func (t *table) readme() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n| work | unit | %s | best other |\n|---|---|%s--:|\n", machine(), strings.Join(readmeWho, " | "),
-		strings.Repeat("--:|", len(readmeWho)))
+	fmt.Fprintf(&b, "%s\n\n| work | unit | %s | best other |\n|---|---|%s--:|\n",
+		machine(), strings.Join(readmeWho, " | "), strings.Repeat("--:|", len(readmeWho)))
 	for _, s := range t.sections {
 		for _, x := range s.list {
 			if x.who != library || !slices.Contains(readmeRows, x.work) {

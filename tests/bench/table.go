@@ -69,7 +69,8 @@ func (t *table) print(to io.Writer) {
 		last := ""
 		for _, x := range s.list {
 			if x.work != last {
-				fmt.Fprintf(to, "\n| %s | %s | median | of C | of hand-written | of the Go heap | Go allocations |\n", x.work, measure(x.unit))
+				fmt.Fprintf(to, "\n| %s | %s | median | of C | of hand-written | of the Go heap | Go allocations |\n",
+					x.work, measure(x.unit))
 				fmt.Fprintln(to, "|---|--:|--:|--:|--:|--:|--:|")
 				last = x.work
 			}

@@ -21,17 +21,31 @@ const (
 )
 
 var workC = work{
-	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order (random); " +
-		"a loop over 4096 chunks, with none, a tenth or all live",
+	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order " +
+		"(random); a loop over 4096 chunks, with none, a tenth or all live",
 	absent: "The arena experiment can't free one object. C and hand-written Go neither zero nor check.",
 	loops: []loop{
-		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter64(false) }},
-		{name: "C pool 64 random", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter64(true) }},
-		{name: "C pool 256 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter256(false) }},
-		{name: "C pool 256 random", unit: "get+put", units: chunkCount, enter: func() []contestant { return enter256(true) }},
-		{name: "C all, none live", unit: "thousand chunks", units: perLoop, enter: func() []contestant { return enterAll(noneLive) }},
-		{name: "C all, a tenth live", unit: "thousand chunks", units: perLoop, enter: func() []contestant { return enterAll(tenthLive) }},
-		{name: "C all, all live", unit: "thousand chunks", units: perLoop, enter: func() []contestant { return enterAll(allLive) }},
+		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant {
+			return enter64(false)
+		}},
+		{name: "C pool 64 random", unit: "get+put", units: chunkCount, enter: func() []contestant {
+			return enter64(true)
+		}},
+		{name: "C pool 256 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant {
+			return enter256(false)
+		}},
+		{name: "C pool 256 random", unit: "get+put", units: chunkCount, enter: func() []contestant {
+			return enter256(true)
+		}},
+		{name: "C all, none live", unit: "thousand chunks", units: perLoop, enter: func() []contestant {
+			return enterAll(noneLive)
+		}},
+		{name: "C all, a tenth live", unit: "thousand chunks", units: perLoop, enter: func() []contestant {
+			return enterAll(tenthLive)
+		}},
+		{name: "C all, all live", unit: "thousand chunks", units: perLoop, enter: func() []contestant {
+			return enterAll(allLive)
+		}},
 	},
 }
 
@@ -138,7 +152,8 @@ func poolByHand(size uintptr, random bool) contestant {
 // poolUpfront gets and puts in a pool; keep holds the chunks.
 //
 //go:noinline
-func poolUpfront[T chunk](who string, maker scope.Maker[T], do func(pool scope.Pool[T], keep *[chunkCount]*T, n int) uint64) contestant {
+func poolUpfront[T chunk](who string, maker scope.Maker[T],
+	do func(pool scope.Pool[T], keep *[chunkCount]*T, n int) uint64) contestant {
 	b, end := scratches(1, chunkCount*512)
 	pool, keep := maker.Pool(b.Scratch(0, 0).Open("pools"), chunkCount), new([chunkCount]*T)
 	return contestant{who: who, end: end, run: func(n int) uint64 { return do(pool, keep, n) }}

@@ -19,9 +19,11 @@ const (
 )
 
 var workE = work{
-	letter: "E", title: "5 million live objects of 64 bytes: the time of a collection, then 1 GB of garbage; a process each",
-	absent: "Other libraries use the Go heap or C's, as the rows here do. All objects are plain data, and linked: in the scope and on " +
-		"C's heap by addresses that the collector doesn't see, on the Go heap by a list of pointers; one slice needs none.",
+	letter: "E", title: "5 million live objects of 64 bytes: the time of a collection, then 1 GB of garbage; a " +
+		"process each",
+	absent: "Other libraries use the Go heap or C's, as the rows here do. All objects are plain data, and linked: " +
+		"in the scope and on C's heap by addresses that the collector doesn't see, on the Go heap by a list of " +
+		"pointers; one slice needs none.",
 	parts: []part{{name: "E", measure: func(h *harness) ([]series, error) {
 		return inChildren("E", max(1, min(3, h.rounds)), []string{library, goHeap, oneSlice, glibc}, []figure{
 			{"collection, 5 million live", "collection"}, {"peak RSS", "times the data"},

@@ -18,10 +18,11 @@ const (
 )
 
 var workG = work{
-	letter: "G", title: "a cache of 1024 values of 256 bytes, shared by goroutines, used by one: get a value that is there, in another order; " +
-		"add one, or load one, in place of another",
-	absent: "upfront also pins the value and unpins it. The others are a lock, a map and a list in the order of use. They make each value " +
-		"on the Go heap, because a caller may still use an evicted one. On the Go heap at most one load of a key runs, as in upfront.",
+	letter: "G", title: "a cache of 1024 values of 256 bytes, shared by goroutines, used by one: get a value that " +
+		"is there, in another order; add one, or load one, in place of another",
+	absent: "upfront also pins the value and unpins it. The others are a lock, a map and a list in the order of " +
+		"use. They make each value on the Go heap, because a caller may still use an evicted one. On the Go heap at " +
+		"most one load of a key runs, as in upfront.",
 	columns: []string{library, goHeap, hashicorp},
 	loops: []loop{
 		{name: "G get", unit: "get", units: inCache, enter: enterGet},

@@ -20,14 +20,15 @@ var workH = work{
 	letter: "H", title: "a heap: a random one of the live blocks is freed, and one of a random " +
 		"size is allocated in its place",
 	absent: "upfront's heap parks up to 256 freed blocks, and 1600 in the row that frees so many at once. " +
-		"Numbers have a few words, each result is a new block, and their arithmetic counts, too. All are called from C, in a program of one " +
-		"thread, which is glibc's best case: it takes no lock there. TLSF is third_party/tlsf, " +
-		"without its assertions. A flush has 100,000 live blocks of 16 to 256 bytes. Memory is " +
+		"Numbers have a few words, each result is a new block, and their arithmetic counts, too. All are called " +
+		"from C, in a program of one thread, which is glibc's best case: it takes no lock there. TLSF is " +
+		"third_party/tlsf, without its assertions. A flush has 100,000 live blocks of 16 to 256 bytes. Memory is " +
 		"the smallest block that never refuses one of 210,000 requests, with 10,000 live blocks of " +
 		"16 to 4096 bytes: with parked blocks flushed when a request needs them, and " +
-		"never flushed. A front of C's malloc serves a block of 64 bytes again and again. The stress is a million operations of threads that free each other's blocks, in a " +
-		"process of each malloc: libupfront-malloc.so and the others are preloaded. SQLite and Lua are those " +
-		"of tests/c/clients, with a lock around each call of SQLite's; their rows are the processor's time.",
+		"never flushed. A front of C's malloc serves a block of 64 bytes again and again. The stress is a million " +
+		"operations of threads that free each other's blocks, in a process of each malloc: libupfront-malloc.so and " +
+		"the others are preloaded. SQLite and Lua are those of tests/c/clients, with a lock around each call of " +
+		"SQLite's; their rows are the processor's time.",
 	columns: []string{library, noFronts, theBuddy, tlsf, glibc, jemalloc, mimalloc},
 	parts: []part{
 		inHeaps("H 16-256 bytes, 1k live", "pair", "pairs", "1000", "256"),
@@ -85,17 +86,18 @@ func (h *harness) frontProgram() (string, error) {
 
 // inFront measures a malloc and a free that a front of C's malloc serves.
 func inFront(name string) part {
-	return part{name: name, heaps: []string{"front"}, program: (*harness).frontProgram, measure: func(h *harness) ([]series, error) {
-		program, err := h.frontProgram()
-		if err != nil {
-			return nil, err
-		}
-		lines, err := fields(program, strconv.Itoa(h.rounds))
-		if err != nil {
-			return nil, err
-		}
-		return whoTook(name, "pair", lines)
-	}}
+	return part{name: name, heaps: []string{"front"}, program: (*harness).frontProgram,
+		measure: func(h *harness) ([]series, error) {
+			program, err := h.frontProgram()
+			if err != nil {
+				return nil, err
+			}
+			lines, err := fields(program, strconv.Itoa(h.rounds))
+			if err != nil {
+				return nil, err
+			}
+			return whoTook(name, "pair", lines)
+		}}
 }
 
 // inClient measures a C library's work with all its memory in a heap, and with glibc's malloc, each

@@ -13,7 +13,8 @@ import (
 )
 
 var workI = work{
-	letter: "I", title: "rewind of 1 GiB that was written to, and the end of 1 million objects of 8 bytes that have a finalizer",
+	letter: "I", title: "rewind of 1 GiB that was written to, and the end of 1 million objects of 8 bytes that have " +
+		"a finalizer",
 	absent: "The Go heap drops the memory and collects; for finalizers, it has a list of functions to call. " +
 		"The others have neither.",
 	loops: []loop{

@@ -14,11 +14,11 @@ import (
 )
 
 var workJ = work{
-	letter: "J", title: "frogpond's tick, 20,000 of them on MAP03 of the built-in levels, the least of five equal plays: with upfront, in careful " +
-		"Go, whose slices and pools are used again, and on the plain Go heap",
-	absent: "Without upfront the game is frogpond's own source with its makers, pools and offsets replaced (testdata/goheap); it opens " +
-		"the same scopes. Objects with a finalizer, and the graph of the level, are in the budget everywhere. All end in the same state. " +
-		"A timeline records each tick the bytes of each arena.",
+	letter: "J", title: "frogpond's tick, 20,000 of them on MAP03 of the built-in levels, the least of five equal " +
+		"plays: with upfront, in careful Go, whose slices and pools are used again, and on the plain Go heap",
+	absent: "Without upfront the game is frogpond's own source with its makers, pools and offsets replaced " +
+		"(testdata/goheap); it opens the same scopes. Objects with a finalizer, and the graph of the level, are in " +
+		"the budget everywhere. All end in the same state. A timeline records each tick the bytes of each arena.",
 	parts: []part{{name: "J", measure: measureJ}},
 }
 
@@ -42,7 +42,8 @@ func measureJ(h *harness) ([]series, error) {
 			return nil, err
 		}
 	}
-	sampled := &pond{who: library, program: ponds[0].program, flags: []string{"-timeline", filepath.Join(folder, "timeline")}}
+	sampled := &pond{who: library, program: ponds[0].program,
+		flags: []string{"-timeline", filepath.Join(folder, "timeline")}}
 	ponds = append(ponds, sampled)
 	for range min(h.rounds, replaysJ) {
 		for _, p := range ponds {
@@ -53,7 +54,8 @@ func measureJ(h *harness) ([]series, error) {
 				return nil, err
 			}
 			if p.hash != ponds[0].hash {
-				return nil, fmt.Errorf("the game of %s ended in %s, that of %s in %s", p.who, p.hash, library, ponds[0].hash)
+				return nil, fmt.Errorf("the game of %s ended in %s, that of %s in %s", p.who, p.hash, library,
+					ponds[0].hash)
 			}
 		}
 	}
@@ -104,8 +106,9 @@ type pond struct {
 }
 
 func (p *pond) play(durations string) error {
-	out, err := exec.Command(p.program, append([]string{"-json", "-wad", "builtin", "-maps", "MAP03", "-ticks", fmt.Sprint(ticksJ),
-		"-durations", durations}, p.flags...)...).Output()
+	out, err := exec.Command(p.program,
+		append([]string{"-json", "-wad", "builtin", "-maps", "MAP03", "-ticks", fmt.Sprint(ticksJ),
+			"-durations", durations}, p.flags...)...).Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
 		return fmt.Errorf("frogpond of %s: %w: %s", p.who, err, failed.Stderr)

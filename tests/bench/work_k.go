@@ -12,8 +12,8 @@ import (
 
 var workK = work{
 	letter: "K", title: "caches of 40 MiB resident, with keys of 16 bytes",
-	absent: "The program is in the folder caches, a module of its own, with the other caches. Each figure is from a process of its own. " +
-		"No cache: the same program, which sets and finds nothing.",
+	absent: "The program is in the folder caches, a module of its own, with the other caches. Each figure is from a " +
+		"process of its own. No cache: the same program, which sets and finds nothing.",
 	columns: []string{library, "fastcache", "freecache", "bigcache", "ristretto", "otter", "theine", "no cache"},
 	page:    "caches/README.md",
 	parts:   []part{{name: "K", measure: measureK}},

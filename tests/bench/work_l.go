@@ -13,9 +13,10 @@ import (
 
 var workL = work{
 	letter: "L", title: "a process whose eight goroutines each use a library below cgo and free its memory, four times",
-	absent: "The bytes are anonymous and resident, 3 s after the last round: medians of three processes. CPU time is the least. " +
-		"Instructions are those of one round, counted by cachegrind. The variables, and \"no decay\", are work M's. " +
-		"The programs are below resident; libvips and RocksDB need Debian's packages libvips-dev and librocksdb-dev.",
+	absent: "The bytes are anonymous and resident, 3 s after the last round: medians of three processes. CPU time " +
+		"is the least. Instructions are those of one round, counted by cachegrind. The variables, and \"no decay\", " +
+		"are work M's. The programs are below resident; libvips and RocksDB need Debian's packages libvips-dev and " +
+		"librocksdb-dev.",
 	columns: []string{"glibc", "two variables", "jemalloc, no decay", "c_heap, trim 1s"},
 	page:    "resident/README.md",
 	parts:   []part{{name: "L", measure: measureL}},
@@ -25,7 +26,8 @@ var workL = work{
 const roundsL = "4"
 
 // figuresL are rows of each library. Bytes are medians, and CPU time is the least.
-var figuresL = []figureOf{{"at the end", "MB a process", "anonymous", 1e6, true}, {"CPU", "ms a process", "CPU", 1, false}}
+var figuresL = []figureOf{{"at the end", "MB a process", "anonymous", 1e6, true},
+	{"CPU", "ms a process", "CPU", 1, false}}
 
 // libraryL is a program below resident. Its folder is its build tag, and the name that pkg-config
 // has for a package of Debian.
@@ -107,7 +109,8 @@ func (h *harness) buildL(l libraryL, w way) (program string, err error) {
 	if l.debian != "" && exec.Command("pkg-config", "--exists", l.folder).Run() != nil {
 		return "", missing(l.debian)
 	}
-	return h.programs.build(l.folder+w.how, []string{"go", "build", "-tags=" + l.folder + "," + w.how}, "./resident/"+l.folder)
+	return h.programs.build(l.folder+w.how, []string{"go", "build", "-tags=" + l.folder + "," + w.how},
+		"./resident/"+l.folder)
 }
 
 var referencesL = regexp.MustCompile(`I +refs: +([0-9,]+)`)
@@ -120,7 +123,8 @@ func countL(program string, w way) (float64, error) {
 	}
 	var failed error
 	for range tries {
-		out, err := valgrind(w.env, "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", program, "1")
+		out, err := valgrind(w.env, "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
+			program, "1")
 		if found := referencesL.FindSubmatch(out); err == nil && found != nil {
 			return strconv.ParseFloat(strings.ReplaceAll(string(found[1]), ",", ""), 64)
 		}

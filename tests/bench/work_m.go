@@ -10,9 +10,11 @@ import (
 )
 
 var workM = work{
-	letter: "M", title: "a process whose 16 goroutines each open an SQLite file below cgo, run three grouping queries and close it, six times",
-	absent: "The bytes are resident, at the end with no connection open, and at most: medians of three processes. CPU time is the least. " +
-		"glibc's variables are MALLOC_ARENA_MAX=2 and MALLOC_TRIM_THRESHOLD_=131072; \"no decay\" is " +
+	letter: "M", title: "a process whose 16 goroutines each open an SQLite file below cgo, run three grouping " +
+		"queries and close it, six times",
+	absent: "The bytes are resident, at the end with no connection open, and at most: medians of three processes. " +
+		"CPU time is the least. glibc's variables are MALLOC_ARENA_MAX=2 and MALLOC_TRIM_THRESHOLD_=131072; \"no " +
+		"decay\" is " +
 		noDecay + ", and \"no delay\" " + noDelay + ". The programs are below resident.",
 	columns: []string{endM, peakM, cpuM},
 	page:    "resident/README.md",
@@ -67,7 +69,8 @@ func (h *harness) present(all []way) (ways []way, lacks, err error) {
 
 // inTurn runs a program in all ways in turn, some rounds long, because the machine may be busy. It
 // returns the figures of each way's processes. The sums of all are the same, or their work differs.
-func (h *harness) inTurn(ways []way, run func(w way) (map[string]float64, error)) (runs [][]map[string]float64, err error) {
+func (h *harness) inTurn(ways []way, run func(w way) (map[string]float64, error)) (runs [][]map[string]float64,
+	err error) {
 	runs = make([][]map[string]float64, len(ways))
 	for range min(h.rounds, processesM) {
 		for i, w := range ways {

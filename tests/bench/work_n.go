@@ -5,7 +5,8 @@ import (
 )
 
 var workN = work{
-	letter: "N", title: "the end of a frame of two buffers, without finalizers; and the time of a timeline of 84 arenas in each frame",
+	letter: "N", title: "the end of a frame of two buffers, without finalizers; and the time of a timeline of 84 " +
+		"arenas in each frame",
 	absent: "C's is a scope of work D, with 8 objects and 2 clean-ups. A timeline is the library's alone.",
 	loops: []loop{
 		{name: "N next frame", unit: "frame", units: 1, enter: enterFrame},
@@ -49,8 +50,9 @@ func enterRecordedFrame() []contestant {
 
 //go:noinline
 func enterSample() []contestant {
-	b, end := open(budget.Plan{Regions: []budget.RegionPlan{{Name: "init", Size: budget.KiB}, {Name: "systems", Size: budget.KiB},
-		{Name: "level", Size: budget.KiB, Slots: 64}}, Frame: budget.FramePlan{Buffers: 2, Size: budget.KiB},
+	b, end := open(budget.Plan{Regions: []budget.RegionPlan{{Name: "init", Size: budget.KiB},
+		{Name: "systems", Size: budget.KiB}, {Name: "level", Size: budget.KiB, Slots: 64}},
+		Frame:   budget.FramePlan{Buffers: 2, Size: budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: 8, Size: budget.KiB}})
 	timeline := b.Timeline(0)
 	if n := len(timeline.Read().Arenas); n != arenasN {

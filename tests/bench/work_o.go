@@ -19,8 +19,8 @@ const (
 
 var workO = work{
 	letter: "O", title: "an event of a graph that leads through eight nodes; an instance of a graph, made and freed",
-	absent: "C runs the blob that upfront runs, with its word, its handle, its search and its steps; the others are nodes of a program, with " +
-		"steps that are only counted.",
+	absent: "C runs the blob that upfront runs, with its word, its handle, its search and its steps; the others are " +
+		"nodes of a program, with steps that are only counted.",
 	loops: []loop{
 		{name: "O cascade of eight nodes", unit: "event", units: 1, enter: enterCascade},
 		{name: "O instance", unit: "instance", units: 1, enter: enterInstance},

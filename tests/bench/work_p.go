@@ -20,10 +20,11 @@ import (
 )
 
 var workP = work{
-	letter: "P", title: "frogpond's server with 64 rooms of 16 players each, and 1,024 bots on the same machine that lose 2 % of " +
-		"their packets and have the others come up to 50 ms late; medians of three turns",
-	absent: "Hand-written Go is the server's own source on the Go heap, as work J's: GOGC is 100, GOMEMLIMIT the sum of upfront's budget and " +
-		"its share of the Go heap. upfront replays the records of both, and ends in the same states.",
+	letter: "P", title: "frogpond's server with 64 rooms of 16 players each, and 1,024 bots on the same machine " +
+		"that lose 2 % of their packets and have the others come up to 50 ms late; medians of three turns",
+	absent: "Hand-written Go is the server's own source on the Go heap, as work J's: GOGC is 100, GOMEMLIMIT the " +
+		"sum of upfront's budget and its share of the Go heap. upfront replays the records of both, and ends in the " +
+		"same states.",
 	columns: []string{library, byHand},
 	parts:   []part{{name: "P", measure: measureP}},
 }
@@ -63,7 +64,8 @@ func measureP(h *harness) (list []series, err error) {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	d := &duel{folder: folder, rooms: h.serveRooms, time: h.serveTime, network: []string{"-loss", "2", "-jitter", "50ms"}}
+	d := &duel{folder: folder, rooms: h.serveRooms, time: h.serveTime,
+		network: []string{"-loss", "2", "-jitter", "50ms"}}
 	if err := d.build(); err != nil {
 		return nil, err
 	}

@@ -19,9 +19,10 @@ const (
 )
 
 var workR = work{
-	letter: "R", title: "scratch on loan: a lease and its Release on one goroutine, with nothing between them or a scope of 16 objects; " +
-		"and two goroutines that lease 64 times and make 16 objects each time",
-	absent: "Hand-written Go lends its arenas through a channel. sync.Pool lends an object, or 16. Own scratch is never returned.",
+	letter: "R", title: "scratch on loan: a lease and its Release on one goroutine, with nothing between them or a " +
+		"scope of 16 objects; and two goroutines that lease 64 times and make 16 objects each time",
+	absent: "Hand-written Go lends its arenas through a channel. sync.Pool lends an object, or 16. Own scratch is " +
+		"never returned.",
 	loops: []loop{
 		{name: "R lease", unit: "lease", units: leases, enter: enterLease},
 		{name: "R lease, 16 objects", unit: "lease", units: leases, enter: enterLeaseAndFill},

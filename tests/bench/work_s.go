@@ -24,13 +24,23 @@ var workS = work{
 	loops: []loop{
 		{name: "S snapshot", unit: "state", units: 1, enter: func() []contestant { return enterS("take") }},
 		{name: "S restore", unit: "state", units: 1, enter: func() []contestant { return enterS("restore") }},
-		{name: "S snapshot and hash", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterS("both") }},
+		{name: "S snapshot and hash", unit: "state", units: 1, counted: 5, enter: func() []contestant {
+			return enterS("both")
+		}},
 		{name: "S delta, 3000 writes in 1.7 MB", unit: "delta", units: 1, counted: 5, enter: enterDelta},
 		{name: "S 64 MiB, 5 % written", unit: "state", units: 1, enter: enterTracked},
-		{name: "S snapshot, 5 MB in a heap of 16 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterHeap(16, false) }},
-		{name: "S snapshot, 5 MB in a heap of 64 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterHeap(64, false) }},
-		{name: "S restore, 5 MB in a heap of 16 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterHeap(16, true) }},
-		{name: "S restore, 5 MB in a heap of 64 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant { return enterHeap(64, true) }},
+		{name: "S snapshot, 5 MB in a heap of 16 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant {
+			return enterHeap(16, false)
+		}},
+		{name: "S snapshot, 5 MB in a heap of 64 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant {
+			return enterHeap(64, false)
+		}},
+		{name: "S restore, 5 MB in a heap of 16 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant {
+			return enterHeap(16, true)
+		}},
+		{name: "S restore, 5 MB in a heap of 64 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant {
+			return enterHeap(64, true)
+		}},
 	},
 }
 
@@ -66,7 +76,8 @@ var (
 
 // stateS returns a ring of a loaded state, the state's size, and the same world on the Go heap.
 func stateS() (ring *save.Ring, size int, twin *worldS) {
-	b, err := budget.Open(budget.Plan{Name: "save", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
+	b, err := budget.Open(budget.Plan{Name: "save",
+		Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
 	if err != nil {
 		panic(err)
 	}

@@ -68,7 +68,8 @@ func run(o options) error {
 		if lacks := lacking(name, o); lacks != nil {
 			fmt.Printf("%-22s %s%v\n", name, step.Unproven, lacks)
 			if os.Getenv("REQUIRE_ALL") != "" {
-				errs = append(errs, fmt.Errorf("REQUIRE_ALL is set, and %s lacks a library; make deps installs it", name))
+				errs = append(errs, fmt.Errorf("REQUIRE_ALL is set, and %s lacks a library; make deps installs it",
+					name))
 			}
 			continue
 		}

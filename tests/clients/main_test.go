@@ -35,13 +35,15 @@ func TestRead(t *testing.T) {
 	assert.Equal(t, 0.5, r.Ratio)
 	assert.Equal(t, 0.1, r.GarbageRatio)
 	assert.Len(t, r.Figures, 2)
-	assert.Equal(t, "    a_test.go:11: not proven here: clang is missing\n    a_test.go:12: it is wrong\n", shown.String())
+	assert.Equal(t, "    a_test.go:11: not proven here: clang is missing\n    a_test.go:12: it is wrong\n",
+		shown.String())
 	assert.NoError(t, r.lacks())
 }
 
 // TestLacks: a client that logs nothing fails.
 func TestLacks(t *testing.T) {
-	for missing, says := range map[string]string{"figure: ": "no test logged a figure", "live: ": "no test logged the bytes that are live"} {
+	for missing, says := range map[string]string{"figure: ": "no test logged a figure",
+		"live: ": "no test logged the bytes that are live"} {
 		var r result
 		require.NoError(t, r.read(strings.NewReader(strings.ReplaceAll(events, missing, "")), &strings.Builder{}))
 		assert.ErrorContains(t, r.lacks(), says)
@@ -65,7 +67,8 @@ func TestPage(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	t.Setenv(step.Variable, "check")
-	assert.Equal(t, []string{"test", "-json", "-count=1", "-tags=libsqlite3", "-timeout=2h", "-vet=off", "./..."}, arguments("arena/with/sqlite", options{}))
+	assert.Equal(t, []string{"test", "-json", "-count=1", "-tags=libsqlite3", "-timeout=2h", "-vet=off", "./..."},
+		arguments("arena/with/sqlite", options{}))
 	t.Setenv(step.Variable, "soak")
 	assert.NotContains(t, arguments("arena/with/sqlite", options{}), "-tags=libsqlite3")
 	assert.Contains(t, arguments("arena/with/sqlite", options{readme: true}), "-run=^TestFigures$")

@@ -28,17 +28,19 @@ func between(page, table string) (string, error) {
 	head, rest, begins := strings.Cut(page, figuresBegin)
 	_, tail, ends := strings.Cut(rest, figuresEnd)
 	if !begins || !ends {
-		return "", fmt.Errorf("no place between %q and %q", strings.TrimSpace(figuresBegin), strings.TrimSpace(figuresEnd))
+		return "", fmt.Errorf("no place between %q and %q", strings.TrimSpace(figuresBegin),
+			strings.TrimSpace(figuresEnd))
 	}
 	return head + figuresBegin + table + figuresEnd + tail, nil
 }
 
 func table(figures []paired.Figure) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "`go run ./tests/clients -readme`, %s:\n\n| work | µs | of the default's | garbage, bytes | of the default's |\n"+
-		"|---|--:|--:|--:|--:|\n", machine())
+	fmt.Fprintf(&b, "`go run ./tests/clients -readme`, %s:\n\n| work | µs | of the default's | garbage, bytes | of "+
+		"the default's |\n|---|--:|--:|--:|--:|\n", machine())
 	for _, f := range figures {
-		fmt.Fprintf(&b, "| %s | %.1f | %.2f | %.0f | %.2g |\n", f.Name, f.Nanoseconds/1000, f.Ratio, f.Garbage, f.GarbageRatio)
+		fmt.Fprintf(&b, "| %s | %.1f | %.2f | %.0f | %.2g |\n", f.Name, f.Nanoseconds/1000, f.Ratio, f.Garbage,
+			f.GarbageRatio)
 	}
 	return b.String()
 }
@@ -51,5 +53,6 @@ func machine() string {
 	if model == "" {
 		model = runtime.GOARCH
 	}
-	return fmt.Sprintf("%s, %s, %d cores; %s", time.Now().Format(time.DateOnly), model, runtime.NumCPU(), runtime.Version())
+	return fmt.Sprintf("%s, %s, %d cores; %s", time.Now().Format(time.DateOnly), model, runtime.NumCPU(),
+		runtime.Version())
 }

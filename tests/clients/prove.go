@@ -155,6 +155,6 @@ func (r *result) String() string {
 	if !r.Passed {
 		ended = "FAIL"
 	}
-	return fmt.Sprintf("%-4s %d tests, %d skipped, %d bytes live at the end, %.2f of the time, %.4f of the garbage", ended, r.Tests,
-		r.Skipped, r.LiveAtEnd, r.Ratio, r.GarbageRatio)
+	return fmt.Sprintf("%-4s %d tests, %d skipped, %d bytes live at the end, %.2f of the time, %.4f of the garbage",
+		ended, r.Tests, r.Skipped, r.LiveAtEnd, r.Ratio, r.GarbageRatio)
 }

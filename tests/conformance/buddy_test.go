@@ -46,7 +46,8 @@ func openBuddy(smallest uint64) opener {
 				[8]uint64{m.used, m.peak, uint64(len(m.lives)), m.given, m.asked, m.failed,
 					m.scattered, m.largest()}
 			if have != want {
-				return fmt.Errorf("used, peak, live, given, asked, failed, scattered, largest are %d, want %d", have, want)
+				return fmt.Errorf("used, peak, live, given, asked, failed, scattered, largest are %d, want %d",
+					have, want)
 			}
 			return nil
 		}

@@ -60,7 +60,8 @@ func TestMixedChains(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.Equal(t, want, theOne.Log[:theOne.Count])
 	assert.EqualValues(t, 40, b.Scratch(0, 0).Stats().Finalizers-before)
-	assert.NotEqual(t, arena_c.OK, bindings.Defer(header, generation, &theOne.Log[0], &theOne.Count, 99), "a closed scope takes none")
+	assert.NotEqual(t, arena_c.OK, bindings.Defer(header, generation, &theOne.Log[0], &theOne.Count, 99),
+		"a closed scope takes none")
 	require.NoError(t, book.Close())
 }
 
@@ -68,7 +69,8 @@ func TestMixedChains(t *testing.T) {
 // frame.
 func TestCDoesNotCloseWhatIsItsOwners(t *testing.T) {
 	b, err := budget.Open(budget.Plan{Name: "owners", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
-		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})
+		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}})
 	require.NoError(t, err)
 	defer b.Close()
 	closes := func(s scope.Scope) arena_c.Code { return arena_c.Code(caller.CloseScope(s.C())) }

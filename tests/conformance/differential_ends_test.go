@@ -12,7 +12,8 @@ import (
 
 func TestGoAndCAgreeOnEnds(t *testing.T) {
 	w := newTwins(t, 8192, 128)
-	a, b := arena_c.EndsInit(arena_c.RoomOf(arena_c.RoomEnds, at(w.a), w.size())), arena_c.EndsInit(arena_c.RoomOf(arena_c.RoomEnds, at(w.b), w.size()))
+	a, b := arena_c.EndsInit(arena_c.RoomOf(arena_c.RoomEnds, at(w.a), w.size())),
+		arena_c.EndsInit(arena_c.RoomOf(arena_c.RoomEnds, at(w.b), w.size()))
 	for range rounds() {
 		gen, size, mask := w.gen(a.Gen), w.amount(), w.mask()
 		switch w.random.IntN(12) {
@@ -52,14 +53,16 @@ func TestGoAndCAgreeOnEnds(t *testing.T) {
 
 func TestGoAndCAgreeOnTheFarEndOfAStack(t *testing.T) {
 	w := newTwins(t, 8192, 128)
-	a, b := arena_c.StackInit(arena_c.RoomOf(arena_c.RoomStack, at(w.a), w.size())), arena_c.StackInit(arena_c.RoomOf(arena_c.RoomStack, at(w.b), w.size()))
+	a, b := arena_c.StackInit(arena_c.RoomOf(arena_c.RoomStack, at(w.a), w.size())),
+		arena_c.StackInit(arena_c.RoomOf(arena_c.RoomStack, at(w.b), w.size()))
 	var live [2][]uint64
 	for range rounds() {
 		end := w.random.IntN(2)
 		if n := len(live[end]); n > 0 && w.random.IntN(5) < 2 {
 			offset := live[end][n-1]
 			live[end] = live[end][:n-1]
-			pop := []func(*arena_c.Stack, unsafe.Pointer) arena_c.Code{(*arena_c.Stack).Free, (*arena_c.Stack).FreeFar}[end]
+			pop := []func(*arena_c.Stack, unsafe.Pointer) arena_c.Code{
+				(*arena_c.Stack).Free, (*arena_c.Stack).FreeFar}[end]
 			require.Equal(t, arena_c.OK, pop(a, unsafe.Add(at(w.a), offset)))
 			require.Equal(t, arena_c.OK, pop(b, unsafe.Add(at(w.b), offset)))
 			w.sameBytes("pop")
@@ -81,7 +84,8 @@ func TestGoAndCAgreeOnTheFarEndOfAStack(t *testing.T) {
 
 func TestGoAndCAgreeOnHandles(t *testing.T) {
 	w := newTwins(t, 4096, 64)
-	a, b := arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.a), w.size()), 24, 8, true), arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.b), w.size()), 24, 8, true)
+	a, b := arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.a), w.size()), 24, 8, true),
+		arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.b), w.size()), 24, 8, true)
 	first, numbers := a.Bases()
 	// Numbers, generations and states are between the header and chunk 0.
 	w.control = int(address(first) - address(at(w.a)))
@@ -119,7 +123,8 @@ func TestGoAndCAgreeOnHandles(t *testing.T) {
 				handle = a.Handle(index)
 				given = append(given, handle)
 			}
-			require.Equal(t, bindings.PutHandle(b, gen, handle), a.PutHandle(gen, handle), "seed %d, step %d", w.seed, w.step)
+			require.Equal(t, bindings.PutHandle(b, gen, handle), a.PutHandle(gen, handle), "seed %d, step %d",
+				w.seed, w.step)
 			w.sameBytes("PutHandle")
 		}
 	}

@@ -26,7 +26,8 @@ type inside struct {
 }
 
 func newRowTwins(t *testing.T) *rowTwins {
-	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: 1000}, {Kind: arena_c.KindScratch, Size: 2*arena_c.Edge + 40}}
+	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: 1000},
+		{Kind: arena_c.KindScratch, Size: 2*arena_c.Edge + 40}}
 	const slots, pools = 5, 3
 	size := arena_c.MapSize(arenas, slots, pools, 0)
 	w := newTwins(t, int(size), arena_c.Edge)
@@ -43,7 +44,8 @@ func TestGoAndCAgreeOnScopes(t *testing.T) {
 	w := newRowTwins(t)
 	// As many steps as the controls need: by chance, one run of sixty opens too few temporaries.
 	for n := 0; n < rounds()/2 || w.a.Arena.Next < 20 || w.a.Temp.Next < 10; n++ {
-		require.Less(t, n, 20*rounds(), "a control: %d scopes and %d temporaries were opened", w.a.Arena.Next, w.a.Temp.Next)
+		require.Less(t, n, 20*rounds(), "a control: %d scopes and %d temporaries were opened",
+			w.a.Arena.Next, w.a.Temp.Next)
 		w.rowStep()
 		w.step++
 		w.sameReads()

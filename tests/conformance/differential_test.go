@@ -93,7 +93,8 @@ func TestGoAndCAgreeOnPool(t *testing.T) {
 	// other Go object: the runtime would object.
 	w := newTwins(t, 3*arena_c.Edge, 64)
 	w.from = arena_c.Edge
-	a, b := arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.a[w.from:]), 4096), 24, 8, false), arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.b[w.from:]), 4096), 24, 8, false)
+	a, b := arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.a[w.from:]), 4096), 24, 8, false),
+		arena_c.PoolMake(arena_c.RoomOf(arena_c.RoomPool, at(w.b[w.from:]), 4096), 24, 8, false)
 	first, numbers := a.Bases()
 	// Numbers and states are between the header and chunk 0.
 	w.control = int(address(a.Chunk(0)) - address(unsafe.Pointer(a)))

@@ -176,7 +176,8 @@ func stackEnds(block []byte) (e ends, err error) {
 	}
 	start, end := bounds(block)
 	start += 128
-	low, high := &stackModel{linearModel: linearModel{start, start, end}}, &farStackModel{farModel: farModel{start, end, end, end}}
+	low, high := &stackModel{linearModel: linearModel{start, start, end}},
+		&farStackModel{farModel: farModel{start, end, end, end}}
 	return ends{machineOf(s), machineOf(s.Far()), low, high}, nil
 }
 

@@ -51,11 +51,13 @@ func TestAllShortPrograms(t *testing.T) {
 	})
 	for buffers := 2; buffers <= 3; buffers++ {
 		t.Run(fmt.Sprintf("frame of %d", buffers), func(t *testing.T) {
-			allPrograms(t, heapBlock(t, arena_c.LineSize*(2+2*buffers), 64), openFrame(buffers), steps+1, []int{0, 1, 2, 4, 12})
+			allPrograms(t, heapBlock(t, arena_c.LineSize*(2+2*buffers), 64), openFrame(buffers), steps+1,
+				[]int{0, 1, 2, 4, 12})
 		})
 	}
 	t.Run("linear, both ends", func(t *testing.T) {
-		allPrograms(t, heapBlock(t, 128+192, 64), openLinearEnds, steps, []int{1, 4, 8, 9, far + 1, far + 4, far + 8, far + 9})
+		allPrograms(t, heapBlock(t, 128+192, 64), openLinearEnds, steps,
+			[]int{1, 4, 8, 9, far + 1, far + 4, far + 8, far + 9})
 	})
 	t.Run("stack, both ends", func(t *testing.T) {
 		ops := []int{1, 4, 5, 8, 9, far + 1, far + 4, far + 5, far + 8, far + 9}

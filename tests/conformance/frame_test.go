@@ -133,7 +133,8 @@ func TestRaceBuildsOverwriteWhatATurnEnds(t *testing.T) {
 
 func TestGoAndCAgreeOnFrame(t *testing.T) {
 	w := newTwins(t, 4096, 2*arena_c.LineSize)
-	a, b := arena_c.FrameInit(arena_c.RoomOf(arena_c.RoomFrame, at(w.a), w.size()), 3), arena_c.FrameInit(arena_c.RoomOf(arena_c.RoomFrame, at(w.b), w.size()), 3)
+	a, b := arena_c.FrameInit(arena_c.RoomOf(arena_c.RoomFrame, at(w.a), w.size()), 3),
+		arena_c.FrameInit(arena_c.RoomOf(arena_c.RoomFrame, at(w.b), w.size()), 3)
 	for range rounds() {
 		if w.random.IntN(20) == 0 {
 			a.Next()

@@ -52,7 +52,8 @@ func newHeapModel(start, end, parks uint64) *heapModel {
 		fronts = 512
 	}
 	lists := up(heapClass(end-start-least-fronts+32)+1, 16)
-	m := &heapModel{base: start, first: start + 320 + 8*lists + fronts, end: start + (end-start)/16*16 - 16, parks: parks}
+	m := &heapModel{base: start, first: start + 320 + 8*lists + fronts, end: start + (end-start)/16*16 - 16,
+		parks: parks}
 	m.reset()
 	return m
 }

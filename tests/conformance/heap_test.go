@@ -28,7 +28,8 @@ func openHeapOf(block []byte, parks uint64) (machine, model, error) {
 	check := func() error {
 		count, code := h.Walk(walked)
 		if code != arena_c.OK || count != uint64(len(m.pieces)) || m.lives+m.parked == 0 && count != 1 {
-			return fmt.Errorf("the walk says %v of %d blocks, want %d, of which %d live", code, count, len(m.pieces), m.lives)
+			return fmt.Errorf("the walk says %v of %d blocks, want %d, of which %d live",
+				code, count, len(m.pieces), m.lives)
 		}
 		for i, p := range m.pieces {
 			want := arena_c.HeapRange{Offset: p.at - start, Size: p.size, Align: 16}

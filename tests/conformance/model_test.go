@@ -110,7 +110,8 @@ const (
 func newPoolModel(start, end, size, align, beside uint64) *poolModel {
 	align = max(align, 8)
 	m := &poolModel{stride: up(max(size, 8), align), size: size, taken: map[uint64]bool{}}
-	for first := func(n uint64) uint64 { return up(start+up(n*beside, 8), align) }; first(m.count+1)+(m.count+1)*m.stride <= end; {
+	first := func(n uint64) uint64 { return up(start+up(n*beside, 8), align) }
+	for first(m.count+1)+(m.count+1)*m.stride <= end {
 		m.count++
 		m.first = first(m.count)
 	}

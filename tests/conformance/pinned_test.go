@@ -98,7 +98,10 @@ func (p *pinning) play() {
 		p.note("level is full: %v", errors.Is(err, scope.ErrFull))
 		slot, err := p.b.Slots("match").Acquire()
 		require.NoError(p.t, err)
-		_, err = budget.Load(ctx, slot, func(s scope.Scope) (*int, error) { p.nest(slot.Name(), s, 5, 1); return new(int), nil })
+		_, err = budget.Load(ctx, slot, func(s scope.Scope) (*int, error) {
+			p.nest(slot.Name(), s, 5, 1)
+			return new(int), nil
+		})
 		p.note("%s is full: %v", slot.Name(), errors.Is(err, scope.ErrFull))
 		if round%2 == 1 {
 			require.NoError(p.t, slot.Release(ctx))
@@ -164,8 +167,9 @@ func pinned(t *testing.T, b *budget.Budget) {
 	for i, line := range p.lines {
 		if i >= len(want) || want[i] != line {
 			want = append(want, "")
-			require.Equal(t, want[i], line, "line %d of testdata/pinned.txt is the first that differs. If offsets or peaks have changed "+
-				"on purpose, UPFRONT_PIN=1 go test -run TestPinned ./tests/conformance writes it anew", i+1)
+			require.Equal(t, want[i], line, "line %d of testdata/pinned.txt is the first that differs. If offsets "+
+				"or peaks have changed on purpose, UPFRONT_PIN=1 go test -run TestPinned ./tests/conformance writes "+
+				"it anew", i+1)
 		}
 	}
 	require.Len(t, p.lines, len(want))

@@ -53,7 +53,9 @@ var pinnedThings = []struct {
 	{"New refs", func(_ *pinning, s scope.Scope) []unsafe.Pointer { return put(pinRefss.New(s)) }},
 	{"New alone", func(_ *pinning, s scope.Scope) []unsafe.Pointer { return put(pinAlones.New(s)) }},
 	{"Slice", func(p *pinning, s scope.Scope) []unsafe.Pointer { return first(pinShorts.TrySlice(s, p.random(200))) }},
-	{"Slice of refs", func(p *pinning, s scope.Scope) []unsafe.Pointer { return first(pinRefss.Slice(s, p.random(9))) }},
+	{"Slice of refs", func(p *pinning, s scope.Scope) []unsafe.Pointer {
+		return first(pinRefss.Slice(s, p.random(9)))
+	}},
 	{"SliceAligned", func(p *pinning, s scope.Scope) []unsafe.Pointer {
 		return first(pinPoints.SliceAligned(s, 1+p.random(9), 1<<p.random(9)))
 	}},

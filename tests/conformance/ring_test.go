@@ -106,9 +106,11 @@ func openRing(block []byte) (machine, model, error) {
 			want = [2]uint64{m.blocks[0][1], m.blocks[0][2]}
 		}
 		peak = max(peak, m.used())
-		if oldest != want || r.Len() != len(m.blocks) || r.Room() != m.room() || r.Stats().Used != m.used() || r.Stats().Peak != peak {
-			return fmt.Errorf("oldest %v, want %v; len %d, room %d, used %d, peak %d; want %d, %d, %d, %d", oldest, want, r.Len(),
-				r.Room(), r.Stats().Used, r.Stats().Peak, len(m.blocks), m.room(), m.used(), peak)
+		if oldest != want || r.Len() != len(m.blocks) || r.Room() != m.room() || r.Stats().Used != m.used() ||
+			r.Stats().Peak != peak {
+			return fmt.Errorf("oldest %v, want %v; len %d, room %d, used %d, peak %d; want %d, %d, %d, %d",
+				oldest, want, r.Len(), r.Room(), r.Stats().Used, r.Stats().Peak, len(m.blocks), m.room(),
+				m.used(), peak)
 		}
 		return nil
 	}
@@ -196,7 +198,8 @@ func TestRaceBuildsOverwriteWhatARingFrees(t *testing.T) {
 
 func TestGoAndCAgreeOnRing(t *testing.T) {
 	w := newTwins(t, 2048, 128)
-	a, b := arena_c.RingInit(arena_c.RoomOf(arena_c.RoomRing, at(w.a), w.size())), arena_c.RingInit(arena_c.RoomOf(arena_c.RoomRing, at(w.b), w.size()))
+	a, b := arena_c.RingInit(arena_c.RoomOf(arena_c.RoomRing, at(w.a), w.size())),
+		arena_c.RingInit(arena_c.RoomOf(arena_c.RoomRing, at(w.b), w.size()))
 	for range rounds() {
 		ringStep(w, a, b)
 		require.Equal(w.t, a.Used(), b.Used())

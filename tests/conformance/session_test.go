@@ -74,7 +74,8 @@ type session struct {
 }
 
 func newSession(block []byte, m machine, mod model) *session {
-	return &session{base: address(unsafe.Pointer(unsafe.SliceData(block))), size: uint64(len(block)), machine: m, model: mod}
+	return &session{base: address(unsafe.Pointer(unsafe.SliceData(block))), size: uint64(len(block)), machine: m,
+		model: mod}
 }
 
 func (s *session) turn(end int) {
@@ -110,7 +111,8 @@ func (s *session) alloc(size, align uint64) error {
 	}
 	n := span{p: p, at: address(p), size: got, end: s.end}
 	if n.at < s.base || n.at+got < n.at || n.at+got > s.base+s.size {
-		return fmt.Errorf("alloc(%d, %d): [%d, +%d) is not inside the block of %d", size, align, int64(n.at-s.base), got, s.size)
+		return fmt.Errorf("alloc(%d, %d): [%d, +%d) is not inside the block of %d", size, align, int64(n.at-s.base),
+			got, s.size)
 	}
 	for _, other := range s.spans {
 		if n.at < other.at+other.size && other.at < n.at+got {
@@ -288,7 +290,8 @@ func (s *session) fillUp() error {
 	return s.alloc(s.size, 1)
 }
 
-var alarming = []uint64{1 << 31, 1<<32 - 1, 1 << 32, 1<<32 + 1, 1<<38 - 1, 1 << 38, 1 << 40, 1 << 63, 1<<64 - 64, 1<<64 - 8, 1<<64 - 1}
+var alarming = []uint64{1 << 31, 1<<32 - 1, 1 << 32, 1<<32 + 1, 1<<38 - 1, 1 << 38, 1 << 40, 1 << 63, 1<<64 - 64,
+	1<<64 - 8, 1<<64 - 1}
 
 // run runs a program of three bytes a step.
 func (s *session) run(program []byte) error {

@@ -124,7 +124,9 @@ var blocks = []struct {
 	{"mapped", mappedBlock},
 	{"static", staticBlock},
 	{"inside a Linear", func(t testing.TB, size int) []byte { return insideBlock(t, size, openLinearAllocator) }},
-	{"inside the far end of a Stack", func(t testing.TB, size int) []byte { return insideBlock(t, size, openStackAllocator) }},
+	{"inside the far end of a Stack", func(t testing.TB, size int) []byte {
+		return insideBlock(t, size, openStackAllocator)
+	}},
 	{"inside a scope", scopeBlock},
 }
 

@@ -100,7 +100,8 @@ func TestBlocksThatAreNone(t *testing.T) {
 		if sub.name == "Scope" {
 			continue // the test has its own block
 		}
-		for _, block := range [][]byte{nil, {}, window[:0], window[:1], window[:64], window[:79], window[1:], window[8:], window[32:4000]} {
+		for _, block := range [][]byte{nil, {}, window[:0], window[:1], window[:64], window[:79], window[1:],
+			window[8:], window[32:4000]} {
 			_, _, err := sub.open(block)
 			assert.Error(t, err, "%s, a block of %d", sub.name, len(block))
 			assert.NotContains(t, fmt.Sprint(err), "%!")

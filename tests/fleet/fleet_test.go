@@ -62,7 +62,8 @@ func TestPrintedPods(t *testing.T) {
 
 func template(memory string) (pod v1.PodTemplateSpec) {
 	r := v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory), v1.ResourceCPU: resource.MustParse("10m")}
-	pod.Spec.Containers = []v1.Container{{Name: "server", Image: "registry.example/server", Resources: v1.ResourceRequirements{Requests: r, Limits: r}}}
+	pod.Spec.Containers = []v1.Container{{Name: "server", Image: "registry.example/server",
+		Resources: v1.ResourceRequirements{Requests: r, Limits: r}}}
 	return pod
 }
 
@@ -139,8 +140,10 @@ func TestPressure(t *testing.T) {
 		want           hit
 	}{
 		{"room for all", 60, 100, 190, []occupation{few, some, full, worst}, hit{}},
-		{"one byte less: the one furthest above its request, and that is enough", 60, 100, 189, []occupation{few, some, full, worst}, hit{evicted: 1}},
-		{"by their own limit: whose peak is beyond it", 60, 98, 100, []occupation{few, some, full, worst, worst}, hit{limited: 2}},
+		{"one byte less: the one furthest above its request, and that is enough", 60, 100, 189,
+			[]occupation{few, some, full, worst}, hit{evicted: 1}},
+		{"by their own limit: whose peak is beyond it", 60, 98, 100, []occupation{few, some, full, worst, worst},
+			hit{limited: 2}},
 		{"then by eviction", 20, 98, 99, []occupation{few, some, full, worst}, hit{limited: 1, evicted: 1}},
 		{"from the top: 90 of 180 go, then 60", 20, 100, 31, []occupation{some, full, worst}, hit{evicted: 2}},
 		{"nobody is above, and it has to be somebody", 100, 100, 80, []occupation{full, some}, hit{evicted: 1}},
@@ -157,7 +160,8 @@ func TestMoments(t *testing.T) {
 			counts[i][m.of(server)]++
 		}
 	}
-	assert.Equal(t, [][occupations]int{{334, 333, 333, 0}, {0, 0, 1000, 0}, {300, 300, 300, 100}, {0, 0, 0, 1000}}, counts)
+	assert.Equal(t, [][occupations]int{{334, 333, 333, 0}, {0, 0, 1000, 0}, {300, 300, 300, 100}, {0, 0, 0, 1000}},
+		counts)
 }
 
 // TestServerLivesInItsLimit: the server plays 64 full rooms in a memory cgroup with the limit that

@@ -93,8 +93,9 @@ func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "fleet: "+for
 // place places each offer's servers, and prints the outcome.
 func (o options) place(template v1.PodTemplateSpec, m measured) error {
 	progress("the scheduler places %d servers for each row", o.servers)
-	fmt.Printf("\n%d servers, placed by Kubernetes' scheduler (NodeResourcesFit, MostAllocated) on nodes of %s MiB, %g CPU and %d pods.\n"+
-		"Each asks for %s CPU, so that memory decides. Sizes are MiB; idle is GiB.\n\n", o.servers, mib(uint64(o.memory)), float64(o.shape.cpu)/1000, o.pods, o.cpu)
+	fmt.Printf("\n%d servers, placed by Kubernetes' scheduler (NodeResourcesFit, MostAllocated) on nodes of %s MiB, "+
+		"%g CPU and %d pods.\nEach asks for %s CPU, so that memory decides. Sizes are MiB; idle is GiB.\n\n",
+		o.servers, mib(uint64(o.memory)), float64(o.shape.cpu)/1000, o.pods, o.cpu)
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "request\tlimit\tGo limit\ta node\tnodes\tidle\t")
 	for _, m := range moments {
@@ -110,7 +111,8 @@ func (o options) place(template v1.PodTemplateSpec, m measured) error {
 		}
 		out := offer.outcome(o.shape, packed)
 		unplaced += out.unplaced
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%.1f\t", mib(offer.request), mib(offer.limit), mib(offer.goLimit), out.most, out.nodes, float64(out.idle)/float64(budget.GiB))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%.1f\t", mib(offer.request), mib(offer.limit), mib(offer.goLimit), out.most,
+			out.nodes, float64(out.idle)/float64(budget.GiB))
 		for _, h := range out.hits {
 			fmt.Fprintf(t, "%d + %d\t", h.limited, h.evicted)
 		}

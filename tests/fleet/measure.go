@@ -103,7 +103,8 @@ var listens = regexp.MustCompile(` players on (\S+);`)
 
 // start starts a server, and waits until it prints its address.
 func start(program string, environment []string, flags ...string) (*server, error) {
-	s := &server{Cmd: exec.Command(program, append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-drain", "0s", "-per-address", "0"}, flags...)...)}
+	s := &server{Cmd: exec.Command(program,
+		append([]string{"serve", "-json", "-addr", "127.0.0.1:0", "-drain", "0s", "-per-address", "0"}, flags...)...)}
 	s.Env, s.Stdout = append(os.Environ(), environment...), &s.out
 	pipe, err := s.StderrPipe()
 	if err == nil {
@@ -135,14 +136,16 @@ func (s *server) end() error {
 
 // measure has a server play with as many bots as fit its rooms, and reads its memory in the second
 // half of the time.
-func (p programs) measure(program string, environment []string, l load, play time.Duration, flags ...string) (u usage, err error) {
+func (p programs) measure(program string, environment []string, l load, play time.Duration, flags ...string) (u usage,
+	err error) {
 	s, err := start(program, environment, append(flags, "-rooms", fmt.Sprint(l.rooms), "-maps", l.maps)...)
 	if err != nil {
 		return u, err
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
 	n := l.rooms * playersOfRoom
-	bots := exec.Command(p.pond, "bots", "-json", "-addr", s.address, "-n", fmt.Sprint(n), "-for", play.String(), "-loss", "2", "-jitter", "50ms")
+	bots := exec.Command(p.pond, "bots", "-json", "-addr", s.address, "-n", fmt.Sprint(n), "-for", play.String(),
+		"-loss", "2", "-jitter", "50ms")
 	var out bytes.Buffer
 	bots.Stdout = &out
 	if err := step.Start(bots); err != nil {

@@ -35,7 +35,8 @@ func every(n int, then occupation) func(int) occupation {
 	}
 }
 
-var moments = []moment{{"a day", day}, {"evening", every(1, full)}, {"10 % worst", every(10, worst)}, {"all worst", every(1, worst)}}
+var moments = []moment{{"a day", day}, {"evening", every(1, full)}, {"10 % worst", every(10, worst)},
+	{"all worst", every(1, worst)}}
 
 // offer is a way to set a server's request and limits.
 type offer struct {

@@ -64,7 +64,8 @@ func (p packing) used() map[string][]int {
 // pack has Kubernetes' scheduler place count pods of a kind, one after the other. It is the real
 // scheduler, with its usual plugins and a strategy for scoring resources. The API server is
 // client-go's fake, which binds pods as the scheduler decides.
-func pack(ctx context.Context, s shape, pod v1.PodTemplateSpec, count int, strategy config.ScoringStrategyType) (p packing, err error) {
+func pack(ctx context.Context, s shape, pod v1.PodTemplateSpec, count int,
+	strategy config.ScoringStrategyType) (p packing, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	klog.SetLogger(logr.Discard()) // pack returns unschedulable pods itself
@@ -108,7 +109,8 @@ func pack(ctx context.Context, s shape, pod v1.PodTemplateSpec, count int, strat
 
 	for i := range count {
 		name := fmt.Sprintf("server-%04d", i)
-		one := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: pod.Labels, Annotations: pod.Annotations}, Spec: pod.Spec}
+		one := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: pod.Labels, Annotations: pod.Annotations},
+			Spec: pod.Spec}
 		one.UID = types.UID(name)
 		one.Spec.SchedulerName = v1.DefaultSchedulerName // as the API server does
 		if _, err := cluster.CoreV1().Pods(namespace).Create(ctx, one, metav1.CreateOptions{}); err != nil {

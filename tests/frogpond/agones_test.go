@@ -106,7 +106,8 @@ func TestSelfTestFails(t *testing.T) {
 	pod.Change(func(g *sidecar.Server) { g.Counters = false })
 	code, says := start(t, pod.variable(), "serve", "-selftest").exits()
 	assert.Equal(t, 1, code)
-	assert.Equal(t, "frogpond: -selftest: agones: GET /v1beta1/counters/rooms: status 500: \"CountsAndLists not enabled\"\n", says)
+	assert.Equal(t, "frogpond: -selftest: agones: GET /v1beta1/counters/rooms: status 500: \"CountsAndLists not "+
+		"enabled\"\n", says)
 
 	pod.dies()
 	late := start(t, pod.variable(), "serve", "-selftest")
@@ -120,18 +121,23 @@ func TestSelfTestFails(t *testing.T) {
 	pod.starts()
 	code, says = late.exits()
 	assert.Equal(t, 1, code)
-	assert.Equal(t, "frogpond: -selftest: the watch is of the game server with the uid \""+sidecar.UID+"\"; the uid is \"another\"\n", says)
+	assert.Equal(t, "frogpond: -selftest: the watch is of the game server with the uid \""+sidecar.UID+
+		"\"; the uid is \"another\"\n", says)
 }
 
 // Wrong flags and variables are named.
 func TestAgonesFlags(t *testing.T) {
 	beside(t)
 	for want, args := range map[string][]string{
-		"frogpond serve: -selftest tests the calls of -agones, which is off\n":         {agones.PortVariable + "=", "serve", "-selftest"},
-		"frogpond serve: agones: AGONES_SDK_HTTP_PORT=http: want a port, 1 to 65535\n": {agones.PortVariable + "=http", "serve"},
-		"frogpond serve: agones: AGONES_SDK_HTTP_PORT=0: want a port, 1 to 65535\n":    {agones.PortVariable + "=0", "serve", "-agones"},
-		"frogpond serve: -selftest tests the calls of -agones, which is off\n\x00":     {agones.PortVariable + "=9358", "serve", "-agones=false", "-selftest"},
-		"frogpond serve: -rooms 0: 1 to 64\n":                                          {agones.PortVariable + "=9358", "serve", "-selftest", "-rooms", "0"},
+		"frogpond serve: -selftest tests the calls of -agones, which is off\n": {agones.PortVariable + "=",
+			"serve", "-selftest"},
+		"frogpond serve: agones: AGONES_SDK_HTTP_PORT=http: want a port, 1 to 65535\n": {agones.PortVariable + "=http",
+			"serve"},
+		"frogpond serve: agones: AGONES_SDK_HTTP_PORT=0: want a port, 1 to 65535\n": {agones.PortVariable + "=0",
+			"serve", "-agones"},
+		"frogpond serve: -selftest tests the calls of -agones, which is off\n\x00": {agones.PortVariable + "=9358",
+			"serve", "-agones=false", "-selftest"},
+		"frogpond serve: -rooms 0: 1 to 64\n": {agones.PortVariable + "=9358", "serve", "-selftest", "-rooms", "0"},
 	} {
 		code, says := start(t, args...).exits()
 		assert.Equal(t, 2, code)
@@ -150,13 +156,14 @@ func TestServeAgones(t *testing.T) {
 	pod := startPod(t)
 	pod.Change(func(g *sidecar.Server) { g.Period = 1 })
 	inputs := t.TempDir()
-	s := startServer(t, pod.variable(), "-wad", doom.Builtin, "-rooms", strconv.Itoa(rooms), "-players", strconv.Itoa(players),
-		"-inputs", inputs)
+	s := startServer(t, pod.variable(), "-wad", doom.Builtin, "-rooms", strconv.Itoa(rooms), "-players",
+		strconv.Itoa(players), "-inputs", inputs)
 	shows := func(state, label string, count int) {
 		t.Helper()
 		s.until(fmt.Sprint(state, " ", label, " ", count), func() bool {
 			g := pod.Server()
-			return g.State == state && g.Labels["agones.dev/sdk-rooms"] == label && g.Count == int64(count) && g.Capacity == rooms
+			return g.State == state && g.Labels["agones.dev/sdk-rooms"] == label && g.Count == int64(count) &&
+				g.Capacity == rooms
 		})
 	}
 	shows("Ready", "free", 0)
@@ -174,7 +181,8 @@ func TestServeAgones(t *testing.T) {
 		case 1:
 			http.Redirect(w, r, "http://"+s.address, http.StatusFound)
 		case 2:
-			_, _ = io.WriteString(w, `{"name":"rooms","count":"99","capacity":"-1","object_meta":{},"status":{"state":"Allocated"}}`)
+			_, _ = io.WriteString(w,
+				`{"name":"rooms","count":"99","capacity":"-1","object_meta":{},"status":{"state":"Allocated"}}`)
 		case 3:
 			_, _ = io.WriteString(w, `{"object_`)
 			panic(http.ErrAbortHandler)

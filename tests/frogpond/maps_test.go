@@ -60,7 +60,8 @@ func TestBadMapsKeepNone(t *testing.T) {
 	for _, l := range doomtest.GoodMap()[1:] {
 		empty = append(empty, doom.Lump{Name: l.Name})
 	}
-	writeWAD(t, "maps.wad", empty, doomtest.GoodMap(), []doom.Lump{{Name: "E1M2"}}, doomtest.Second(doomtest.OtherMap()))
+	writeWAD(t, "maps.wad", empty, doomtest.GoodMap(), []doom.Lump{{Name: "E1M2"}},
+		doomtest.Second(doomtest.OtherMap()))
 	for _, how := range [][]string{nil, {"-sweep"}} {
 		r, stderr := play(t, 1, append(how, "-ticks", "20", "-wad", "maps.wad")...)
 		assert.Equal(t, "frogpond: E1M1: not run: maps.wad: E1M1: LINEDEFS: offset 12: is empty\n"+

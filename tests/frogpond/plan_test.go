@@ -35,7 +35,8 @@ func TestPlanIsRecordedPeaks(t *testing.T) {
 	require.NoError(t, err)
 	plan = plan.Headroom(10)
 	if *update {
-		plan.Expected = budget.Expect(10, timelineIn(t, "../../build/freedoom.json"), timelineIn(t, "../../build/long.json"))
+		plan.Expected = budget.Expect(10, timelineIn(t, "../../build/freedoom.json"),
+			timelineIn(t, "../../build/long.json"))
 	} else {
 		shipped, err := budget.ParsePlan(defaultPlan)
 		require.NoError(t, err)

@@ -136,8 +136,9 @@ func TestMapThatDoesNotFit(t *testing.T) {
 	assert.Nil(t, l.Hash)
 	assert.Zero(t, r.Leaks)
 	assert.True(t, r.IdentityOK)
-	assert.Regexp(t, `region level is full: .* asked for 500\d\d\d bytes, 262104 of 262144 are free; held by "level" \(40 bytes\); `+
-		`raise regions\[2\]\.size`, l.Error, "the lumps, in one temporary")
+	assert.Regexp(t,
+		`region level is full: .* asked for 500\d\d\d bytes, 262104 of 262144 are free; held by "level" \(40 bytes\); `+
+			`raise regions\[2\]\.size`, l.Error, "the lumps, in one temporary")
 	assert.Equal(t, "frogpond: MAP02: not run: "+l.Error+"\n", stderr)
 
 	var stdout bytes.Buffer

@@ -40,8 +40,8 @@ func selfTest(ctx context.Context, c *agones.Client, rooms int64) error {
 	const name = "rooms"
 	shows := func(got agones.Counter, err error, want agones.Counter) error {
 		if err == nil && got != want {
-			err = fmt.Errorf("the counter %q is %d of %d, and was set to %d of %d", name, got.Count, got.Capacity, want.Count,
-				want.Capacity)
+			err = fmt.Errorf("the counter %q is %d of %d, and was set to %d of %d", name, got.Count, got.Capacity,
+				want.Count, want.Capacity)
 		}
 		return err
 	}

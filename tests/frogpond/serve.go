@@ -33,8 +33,9 @@ func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	asJSON := f.Bool("json", false, "print one JSON object at the end, and nothing else on stdout")
 	report := f.String("report", "",
 		"write the budget's last report to a `file`, as JSON; budget.Suggest makes a plan from it")
-	tellsAgones := f.Bool("agones", os.Getenv(agones.PortVariable) != "", "tell Agones' sidecar on this machine, at the port in "+
-		agones.PortVariable+" or 9358; on if the variable is set")
+	tellsAgones := f.Bool("agones", os.Getenv(agones.PortVariable) != "",
+		"tell Agones' sidecar on this machine, at the port in "+agones.PortVariable+
+			" or 9358; on if the variable is set")
 	tests := f.Bool("selftest", false, "with -agones: make each call to the sidecar once, without a server, and exit")
 	serveFlags(f, o)
 	if code, ok := parseFlags(f, args, func() (err error) {

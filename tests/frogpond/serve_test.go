@@ -542,7 +542,8 @@ func TestServeRecords(t *testing.T) {
 	files, err := os.ReadDir(flights)
 	require.NoError(t, err)
 	require.NotEmpty(t, files, "there are more if ticks were late")
-	out, err := exec.Command("go", "tool", "trace", "-d=parsed", filepath.Join(flights, files[0].Name())).CombinedOutput()
+	out, err := exec.Command("go", "tool", "trace", "-d=parsed",
+		filepath.Join(flights, files[0].Name())).CombinedOutput()
 	require.NoError(t, err, string(out))
 	assert.Contains(t, string(out), `Category="frogpond.flight"`)
 }

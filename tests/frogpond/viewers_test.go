@@ -34,7 +34,8 @@ func TestViewers(t *testing.T) {
 			require.NotNil(t, r.ResidentPeak)
 			assert.LessOrEqual(t, *r.ResidentPeak, r.BudgetBytes+r.GoShare+besideBudget)
 			assert.Equal(t, crowd != "nobody", r.GoAllocsPage > 0)
-			t.Logf("round %d, %s: %d ticks, %d late, %d let be; p50 %d us, p99 %d us; CPU p50 %d us, p99 %d us, mean %.0f us",
+			t.Logf("round %d, %s: %d ticks, %d late, %d let be; p50 %d us, p99 %d us; CPU p50 %d us, p99 %d us, "+
+				"mean %.0f us",
 				round, crowd, r.Ticks, r.LateTicks, r.Skipped, r.TickP50, r.TickP99, r.CPUP50, r.CPUP99, r.CPUMean)
 		}
 	}

@@ -160,7 +160,8 @@ func (s *session) end() (err error) {
 // too.
 func (s *session) insert() error {
 	size := 1 + s.random.IntN(s.largest)>>s.random.IntN(12)
-	_, err := s.conn.ExecContext(background, "INSERT INTO frogs VALUES (?, zeroblob(?))", fmt.Sprint("frog ", s.rows), size)
+	_, err := s.conn.ExecContext(background, "INSERT INTO frogs VALUES (?, zeroblob(?))",
+		fmt.Sprint("frog ", s.rows), size)
 	if err == nil {
 		s.rows++
 		s.bytes += size

@@ -145,7 +145,8 @@ func TestBuilds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), name)
-			out, err := exec.Command("go", append([]string{"build", "-o", path, "-tags=" + tags(t)}, flags...)...).CombinedOutput()
+			out, err := exec.Command("go", append([]string{"build", "-o", path, "-tags=" + tags(t)},
+				flags...)...).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			for _, s := range sizes {
 				for range step.Pick(1, 1, 20) {

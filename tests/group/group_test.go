@@ -71,8 +71,8 @@ func TestProcessInAGroup(t *testing.T) {
 		if !assert.NoError(t, err, "killed? %v in %d bytes:\n%s", plan, limit, out) {
 			return
 		}
-		for _, words := range []string{"SQLite: out of memory", "wasm: memory.grow returned -1", "C: malloc returned NULL",
-			"Go: collected its garbage"} {
+		for _, words := range []string{"SQLite: out of memory", "wasm: memory.grow returned -1",
+			"C: malloc returned NULL", "Go: collected its garbage"} {
 			assert.Contains(t, out, words)
 		}
 		peak, text := uint64(0), out[strings.LastIndex(out, "peak ")+len("peak "):]
@@ -84,7 +84,8 @@ func TestProcessInAGroup(t *testing.T) {
 
 	// The control: the group kills a process that takes the constant again.
 	plan := budget.Plan{Name: "group", Regions: []budget.RegionPlan{{Name: "level", Size: 4 * budget.MiB}},
-		Scratch: budget.ScratchPlan{Workers: 1, Each: 1, Size: 4 * budget.MiB}, GoHeap: 24 * budget.MiB, CHeap: budget.CHeapPlan{Size: 4 * budget.MiB}}
+		Scratch: budget.ScratchPlan{Workers: 1, Each: 1, Size: 4 * budget.MiB}, GoHeap: 24 * budget.MiB,
+		CHeap: budget.CHeapPlan{Size: 4 * budget.MiB}}
 	cost, err := plan.Cost()
 	require.NoError(t, err)
 	limit := cost.Resident4K + cost.GoHeap + cost.CHeap + beyondPlan
@@ -102,7 +103,8 @@ func inGroup(t *testing.T, number int, limit uint64, plan budget.Plan, over uint
 	defer func() { assert.NoError(t, os.Remove(group)) }()
 	text, err := json.Marshal(plan)
 	require.NoError(t, err)
-	cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group, os.Args[0], "-test.run=^TestProcessInAGroup$", "-test.v")
+	cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group, os.Args[0],
+		"-test.run=^TestProcessInAGroup$", "-test.v")
 	cmd.Env = append(os.Environ(), planVariable+"="+string(text), fmt.Sprint(overVariable, "=", over))
 	all, err := cmd.CombinedOutput()
 	return string(all), err

@@ -235,7 +235,8 @@ func trim(a args, out io.Writer) (int, error) {
 
 // trimmed waits for the thread to trim so many bytes, for a minute at most.
 func trimmed(enough uint64) (bytes uint64) {
-	for end := time.Now().Add(time.Minute); bytes < enough && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); bytes < enough &&
+		time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		bytes = malloc.ReadStats().Trimmed
 	}
 	return bytes
@@ -307,7 +308,8 @@ func run(arguments []string, out io.Writer) error {
 		return fmt.Errorf("there is no program %q", flags.Arg(0))
 	}
 	if bytes != 0 {
-		b, err := open(budget.CHeapPlan{Size: uint64(bytes), Reserve: uint64(reserve), Runtime: uint64(part), Trim: *after, Fronts: *fronts})
+		b, err := open(budget.CHeapPlan{Size: uint64(bytes), Reserve: uint64(reserve), Runtime: uint64(part),
+			Trim: *after, Fronts: *fronts})
 		if err != nil {
 			return err
 		}
@@ -318,7 +320,8 @@ func run(arguments []string, out io.Writer) error {
 		return err
 	}
 	s := malloc.ReadStats()
-	fmt.Fprintf(out, "size %d used %d live %d fulls %d static %d of %d\n", s.Size, s.Used, s.Live, s.Fulls, s.StaticUsed, s.Static)
+	fmt.Fprintf(out, "size %d used %d live %d fulls %d static %d of %d\n", s.Size, s.Used, s.Live, s.Fulls,
+		s.StaticUsed, s.Static)
 	fmt.Fprintf(out, "walk %d\n", walk())
 	fmt.Fprintf(out, "answer %d\n", line)
 	return nil

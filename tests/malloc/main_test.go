@@ -99,7 +99,8 @@ func TestStress(t *testing.T) {
 	}
 	for _, threads := range []int{1, 4, 16} {
 		for _, fronts := range []int{1, 0} {
-			assertFree(t, ends(t, fmt.Sprintf("-size %s -fronts %d stress %d %d %d", size, fronts, threads, steps, most)))
+			assertFree(t,
+				ends(t, fmt.Sprintf("-size %s -fronts %d stress %d %d %d", size, fronts, threads, steps, most)))
 		}
 	}
 }
@@ -167,7 +168,8 @@ func TestFull(t *testing.T) {
 		assert.Less(t, numbers(t, out, "caller")[0], uint64(300), "after the start of work_fill: %s", out)
 		lines := regexp.MustCompile(`(?m)^upfront: .*`).FindAllString(out, -1)
 		require.Len(t, lines, 2, out)
-		line := fmt.Sprintf(`: a request of %d bytes, and \d+ of 4128768 bytes of c_heap are used; set c_heap to 8MiB; the caller is \S+, from Go at main.go:\d+ < main.go:\d+`, size)
+		line := fmt.Sprintf(`: a request of %d bytes, and \d+ of 4128768 bytes of c_heap are used; set c_heap to 8MiB; the caller is \S+, from Go at main.go:\d+ < main.go:\d+`,
+			size)
 		assert.Regexp(t, `^upfront: C's malloc is full`+line, lines[0])
 		assert.Regexp(t, `^upfront: C's malloc is full \(2 refusals\)`+line, lines[1])
 		assert.Equal(t, uint64(2), numbers(t, out, "size")[3], "fulls: %s", out)
@@ -178,8 +180,10 @@ func TestFull(t *testing.T) {
 	n := numbers(t, out, "blocks")
 	assert.InDelta(t, (3<<20-64<<10)/3016, n[0], 12, out)
 	assert.InDelta(t, (4<<20-64<<10)/3016, n[1], 12, out)
-	assert.Regexp(t, `full: a request of 3000 bytes, and \d+ of 4128768 bytes of c_heap are used, with 1048576 in reserve; set`, out)
-	assert.Regexp(t, `full \(2 refusals\): a request of 3000 bytes, and \d+ of 4128768 bytes of c_heap are used; set`, out)
+	assert.Regexp(t,
+		`full: a request of 3000 bytes, and \d+ of 4128768 bytes of c_heap are used, with 1048576 in reserve; set`, out)
+	assert.Regexp(t, `full \(2 refusals\): a request of 3000 bytes, and \d+ of 4128768 bytes of c_heap are used; set`,
+		out)
 	assert.Equal(t, n[0], n[2], out)
 	assert.Contains(t, out, "of the function\n")
 	assert.Equal(t, uint64(4), numbers(t, out, "size")[3], "fulls: %s", out)
@@ -187,7 +191,8 @@ func TestFull(t *testing.T) {
 
 	out = ends(t, "fill 5000")
 	assert.Equal(t, 1, strings.Count(out, "upfront: C's malloc is full: a request of 5000 bytes"), out)
-	assert.Contains(t, out, "of 1048576 bytes of the static heap are used. The plan has no \"c_heap\", or isn't open yet")
+	assert.Contains(t, out, "of 1048576 bytes of the static heap are used. The plan has no \"c_heap\", or isn't "+
+		"open yet")
 }
 
 // TestLarge: a request that is larger than the heap isn't a full, nor is an alignment that no heap
@@ -196,12 +201,15 @@ func TestLarge(t *testing.T) {
 	t.Parallel()
 	needsMalloc(t)
 	out := ends(t, "-size 4MiB fill 5000000")
-	assert.Regexp(t, `(?m)^upfront: C's malloc refuses a request of 5000000 bytes, more than all 4128768 bytes of c_heap; set c_heap to 9MiB, or ask for less; the caller is `, out)
+	assert.Regexp(t,
+		`(?m)^upfront: C's malloc refuses a request of 5000000 bytes, more than all 4128768 bytes of c_heap; set c_heap to 9MiB, or ask for less; the caller is `,
+		out)
 	assert.Equal(t, 1, strings.Count(out, "upfront:"), out)
 	assert.Equal(t, uint64(0), numbers(t, out, "size")[3], "fulls: %s", out)
 	lines := regexp.MustCompile(`(?m)^upfront: .*`).FindAllString(ends(t, "-size 4MiB edges"), -1)
 	require.Len(t, lines, 1)
-	assert.Regexp(t, `^upfront: C's malloc refuses an alignment of 2097152: the largest is 1048576; the caller is `, lines[0])
+	assert.Regexp(t, `^upfront: C's malloc refuses an alignment of 2097152: the largest is 1048576; the caller is `,
+		lines[0])
 }
 
 // TestRuntime: in a full heap Go's runtime gets its requests, and C's own code doesn't get a byte
@@ -211,7 +219,8 @@ func TestRuntime(t *testing.T) {
 	needsMalloc(t)
 	requestsOf(t, os.Args[0])
 	for range step.Pick(1, 3, 100) {
-		for _, c := range []string{"-size 4MiB requests 10 50 20", "requests 10 50 20", "-size 4MiB -runtime 512KiB requests 10 1000", "-size 4MiB calls 200"} {
+		for _, c := range []string{"-size 4MiB requests 10 50 20", "requests 10 50 20",
+			"-size 4MiB -runtime 512KiB requests 10 1000", "-size 4MiB calls 200"} {
 			ends(t, c)
 		}
 	}
@@ -233,8 +242,9 @@ func TestRuntimeIsFull(t *testing.T) {
 	needsMalloc(t)
 	out, err := start("-size 4MiB -runtime 4KiB requests 10 100")
 	assert.Error(t, err)
-	assert.Regexp(t, `(?s)upfront: C's malloc is full: a request of \d+ bytes, and \d+ of 4096 bytes of c_heap.runtime, the part for Go's runtime, are used; `+
-		`set c_heap.runtime to 8KiB; the caller is .*(runtime/cgo: |SIGABRT)`, out)
+	assert.Regexp(t,
+		`(?s)upfront: C's malloc is full: a request of \d+ bytes, and \d+ of 4096 bytes of c_heap.runtime, the part for Go's runtime, are used; `+`set c_heap.runtime to 8KiB; the caller is .*(runtime/cgo: |SIGABRT)`,
+		out)
 }
 
 // TestClosed: a full heap writes nothing into a file that took the place of standard error.
@@ -262,9 +272,13 @@ func TestWarn(t *testing.T) {
 	needsMalloc(t)
 	out := ends(t, "warn")
 	assert.Contains(t, out, "below 0\n")
-	assert.Len(t, regexp.MustCompile(`(?m)^c_heap holds 2\d{6} of 4128768 bytes, and warns at 50%; its size is c_heap in the plan$`).FindAllString(out, -1), 3, out)
+	assert.Len(t,
+		regexp.MustCompile(`(?m)^c_heap holds 2\d{6} of 4128768 bytes, and warns at 50%; its size is c_heap in the plan$`).FindAllString(out,
+			-1), 3, out)
 	assert.Contains(t, out, "warnings 3 0\n")
-	assert.Regexp(t, `c_heap: full \d+ times; the last: budget "pond": C's malloc is full: 500 bytes asked by 0x[0-9a-f]+, from Go at \S+tests/malloc.warn \S+runtime.go:\d+; \d+ of 4128768 were free`, out)
+	assert.Regexp(t,
+		`c_heap: full \d+ times; the last: budget "pond": C's malloc is full: 500 bytes asked by 0x[0-9a-f]+, from Go at \S+tests/malloc.warn \S+runtime.go:\d+; \d+ of 4128768 were free`,
+		out)
 }
 
 // TestMisuse: each misuse is a line with the call, the reason and the caller, and ends the process.
@@ -419,7 +433,8 @@ func TestStatic(t *testing.T) {
 	path := goBuild(t, "-ldflags", `-linkmode external -extldflags "-static"`)
 	text, err := exec.Command("ldd", path).CombinedOutput()
 	assert.Contains(t, string(text), "not a dynamic executable", err)
-	for _, program := range []string{"-size 64MiB stress 4 20000 100000", "-size 8MiB edges", "-size 8MiB fork 10", "edges", "-size 64MiB -trim 10ms trim 3000 10000 1"} {
+	for _, program := range []string{"-size 64MiB stress 4 20000 100000", "-size 8MiB edges", "-size 8MiB fork 10",
+		"edges", "-size 64MiB -trim 10ms trim 3000 10000 1"} {
 		endsFile(t, path, program)
 	}
 	requestsOf(t, path)
@@ -434,7 +449,8 @@ func TestBuilds(t *testing.T) {
 	if arena_c.Race || arena_c.Asan {
 		t.Skip("one build is enough")
 	}
-	for _, flags := range [][]string{{"-buildmode=pie"}, {"-ldflags=-s -w"}, {"-buildmode=pie", "-ldflags=-s -w -linkmode external -extldflags=-static-pie"}} {
+	for _, flags := range [][]string{{"-buildmode=pie"}, {"-ldflags=-s -w"},
+		{"-buildmode=pie", "-ldflags=-s -w -linkmode external -extldflags=-static-pie"}} {
 		path := goBuild(t, flags...)
 		requestsOf(t, path)
 		endsFile(t, path, "lines")
@@ -453,7 +469,8 @@ func TestMusl(t *testing.T) {
 	}
 	t.Setenv("CC", "musl-gcc")
 	path := goBuild(t, "-ldflags", `-linkmode external -extldflags "-static"`)
-	for _, program := range []string{"-size 4MiB requests 100 50", "requests 10 50", "-size 4MiB calls 200", "lines", "-size 8MiB fork 10", "-size 8MiB edges", "warn"} {
+	for _, program := range []string{"-size 4MiB requests 100 50", "requests 10 50", "-size 4MiB calls 200", "lines",
+		"-size 8MiB fork 10", "-size 8MiB edges", "warn"} {
 		endsFile(t, path, program)
 	}
 }

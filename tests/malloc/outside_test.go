@@ -39,16 +39,17 @@ func does(t *testing.T, env []string, name string, args ...string) string {
 func preloaded(t *testing.T, path string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	does(t, nil, "cc", strings.Fields("-std=c11 -O2 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fPIC -shared "+
-		"-fvisibility=hidden -DUPFRONT_MALLOC_PRELOAD -I../../arena_c ../../arena/with/malloc/process.c ../../arena/with/malloc/caller.c "+
-		"../../arena_c/heap.c ../../arena_c/heap_walk.c -lpthread -ldl -o "+path)...)
+	does(t, nil, "cc", strings.Fields("-std=c11 -O2 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fPIC "+
+		"-shared -fvisibility=hidden -DUPFRONT_MALLOC_PRELOAD -I../../arena_c ../../arena/with/malloc/process.c "+
+		"../../arena/with/malloc/caller.c ../../arena_c/heap.c ../../arena_c/heap_walk.c -lpthread -ldl -o "+path)...)
 }
 
 // workProgram builds the programs of work.h without Go.
 func workProgram(t *testing.T, dir string) (path string) {
 	t.Helper()
 	path = filepath.Join(dir, "work")
-	does(t, nil, "cc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "testdata/main.c", "-o", path, "-lpthread", "-ldl")
+	does(t, nil, "cc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "testdata/main.c", "-o",
+		path, "-lpthread", "-ldl")
 	return path
 }
 
@@ -83,7 +84,8 @@ func TestLateData(t *testing.T) {
 	dir := t.TempDir()
 	library, late := dir+"/libupfront-malloc.so", shared(t, dir, "late")
 	preloaded(t, library)
-	assert.Contains(t, does(t, []string{"LD_PRELOAD=" + library, "UPFRONT_C_HEAP=8MiB"}, workProgram(t, dir), "late", late), "late: 0\n")
+	assert.Contains(t, does(t, []string{"LD_PRELOAD=" + library, "UPFRONT_C_HEAP=8MiB"}, workProgram(t, dir), "late",
+		late), "late: 0\n")
 	ends(t, "-size 8MiB late "+late)
 }
 
@@ -121,7 +123,8 @@ func TestPrograms(t *testing.T) {
 	for _, line := range [][]string{
 		{"git", "log", "--stat", "-20"},
 		{"perl", "-e", `my %h; $h{$_} = $_ x 10 for 1..100000; fork and wait; exit(keys(%h) != 100000)`},
-		{"python3", "-c", "import multiprocessing as m; p = m.get_context('fork').Pool(2); assert sum(p.map(abs, range(9999))) == 49985001"},
+		{"python3", "-c", "import multiprocessing as m; p = m.get_context('fork').Pool(2); assert sum(p.map(abs, " +
+			"range(9999))) == 49985001"},
 		{"gdb", "-batch", "-ex", "run", "/bin/true"},
 		{"cc", "-O2", "-c", "work.c", "-o", dir + "/work.o"},
 		{"clang", "-O2", "-c", "work.c", "-o", dir + "/work.o"},
@@ -156,8 +159,10 @@ func TestPreload(t *testing.T) {
 	work := workProgram(t, dir)
 	heap := []string{library, "UPFRONT_C_HEAP=64MiB"}
 	steps := step.Pick("0", "40000", "3000000")
-	for _, args := range []string{"stress 8 " + steps + " 100000", "model " + steps + " 60000", "edges", "fork 20", "libc", "stats", "misuse right"} {
-		for _, env := range [][]string{heap, {library}, {library, "UPFRONT_C_HEAP=300KiB"}, append(heap, "UPFRONT_C_HEAP_TRIM=10ms")} {
+	for _, args := range []string{"stress 8 " + steps + " 100000", "model " + steps + " 60000", "edges", "fork 20",
+		"libc", "stats", "misuse right"} {
+		for _, env := range [][]string{heap, {library}, {library, "UPFRONT_C_HEAP=300KiB"},
+			append(heap, "UPFRONT_C_HEAP_TRIM=10ms")} {
 			out := does(t, env, work, strings.Fields(args)...)
 			assert.Contains(t, out, strings.Fields(args)[0]+": 0\n")
 		}
@@ -165,7 +170,8 @@ func TestPreload(t *testing.T) {
 	out, err := command(t, heap, work, "misuse", "double")
 	assert.Error(t, err)
 	assert.Contains(t, out, "upfront: BUG: free of 0x")
-	assert.Contains(t, does(t, []string{library}, work, "fill", "5000"), "Set UPFRONT_C_HEAP=64MiB, or more; the caller is ")
+	assert.Contains(t, does(t, []string{library}, work, "fill", "5000"),
+		"Set UPFRONT_C_HEAP=64MiB, or more; the caller is ")
 	// blocks in fronts merge before a refusal
 	assert.Contains(t, does(t, []string{library, "UPFRONT_C_HEAP=1MiB"}, work, "fill", "64", "970000"), "fill: 0\n")
 	out = does(t, heap, work, "stats")
@@ -190,7 +196,8 @@ func TestPreload(t *testing.T) {
 	for _, size := range []string{"4MiB", "64MiB"} {
 		out := does(t, []string{library, "UPFRONT_C_HEAP=" + size}, program)
 		assert.Regexp(t, `(?m)^\d+ blocks$`, out)
-		assert.Regexp(t, `(?m)^upfront: C's malloc is full: .*; the caller is _Zn\w+\+0x[0-9a-f]+ in libstdc\+\+\.so\.6$`, out)
+		assert.Regexp(t,
+			`(?m)^upfront: C's malloc is full: .*; the caller is _Zn\w+\+0x[0-9a-f]+ in libstdc\+\+\.so\.6$`, out)
 	}
 }
 
@@ -200,9 +207,11 @@ func TestTwice(t *testing.T) {
 	step.Needs(t, step.Check)
 	dir := t.TempDir()
 	for _, copy := range []string{"a", "b"} {
-		does(t, nil, "cc", "-std=c11", "-fPIC", "-c", "-I../../arena_c", "-DUPFRONT_PREFIX="+copy+"_", "../../arena/with/malloc/process.c", "-o", filepath.Join(dir, copy+".o"))
+		does(t, nil, "cc", "-std=c11", "-fPIC", "-c", "-I../../arena_c", "-DUPFRONT_PREFIX="+copy+"_",
+			"../../arena/with/malloc/process.c", "-o", filepath.Join(dir, copy+".o"))
 	}
-	out, err := command(t, nil, "cc", "-shared", filepath.Join(dir, "a.o"), filepath.Join(dir, "b.o"), "-o", filepath.Join(dir, "both"))
+	out, err := command(t, nil, "cc", "-shared", filepath.Join(dir, "a.o"), filepath.Join(dir, "b.o"), "-o",
+		filepath.Join(dir, "both"))
 	assert.Error(t, err)
 	assert.Contains(t, out, "upfront_malloc_is_linked_twice_keep_one_major_version")
 	does(t, nil, "cc", "-shared", filepath.Join(dir, "a.o"), "-o", filepath.Join(dir, "one"))
@@ -239,18 +248,21 @@ func TestOtherPreloaded(t *testing.T) {
 func TestClients(t *testing.T) {
 	t.Parallel()
 	step.Needs(t, step.Gate)
-	for folder, tags := range map[string]string{"arena/with/sqlite": "libsqlite3", "arena/with/lua": "", "scope/with/wazero": ""} {
+	for folder, tags := range map[string]string{"arena/with/sqlite": "libsqlite3", "arena/with/lua": "",
+		"scope/with/wazero": ""} {
 		dir, err := filepath.Abs("../../" + folder)
 		require.NoError(t, err)
 		added, overlay := filepath.Join(t.TempDir(), "begin_test.go"), filepath.Join(t.TempDir(), "overlay.json")
 		const library = "github.com/upfront-mem/upfront/"
 		text := fmt.Sprintf("package %s_test\n\nimport (\n\t%q\n\t_ %q\n)\n\nfunc init() {\n"+
-			"\tif err := arena_c.ProcessHeapOf().Begin(arena_c.ProcessPlan{Size: 256 << 20}); err != nil {\n\t\tpanic(err)\n\t}\n}\n",
+			"\tif err := arena_c.ProcessHeapOf().Begin(arena_c.ProcessPlan{Size: 256 << 20}); err != nil "+
+			"{\n\t\tpanic(err)\n\t}\n}\n",
 			filepath.Base(folder), library+"arena_c", library+"arena/with/malloc")
 		require.NoError(t, os.WriteFile(added, []byte(text), 0o600))
 		list := fmt.Sprintf(`{"Replace": {%q: %q}}`, filepath.Join(dir, "begin_test.go"), added)
 		require.NoError(t, os.WriteFile(overlay, []byte(list), 0o600))
-		out := does(t, []string{"UPFRONT_STEP=check"}, "go", "test", "-C", dir, "-count=1", "-vet=off", "-tags="+tags, "-overlay="+overlay, ".")
+		out := does(t, []string{"UPFRONT_STEP=check"}, "go", "test", "-C", dir, "-count=1", "-vet=off", "-tags="+tags,
+			"-overlay="+overlay, ".")
 		assert.Regexp(t, `^ok\s`, out)
 	}
 }

@@ -102,7 +102,8 @@ func grows(p *C.char) {
 func warn(_ args, out io.Writer) (int, error) {
 	warnings := make(chan budget.Warning, 8)
 	b, err := budget.Open(budget.Plan{
-		Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}, Pages: budget.Pages{Prefault: budget.Off},
+		Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		Pages:  budget.Pages{Prefault: budget.Off},
 		CHeap:  budget.CHeapPlan{Size: 4 * budget.MiB, Warn: 50},
 		OnWarn: func(w budget.Warning) { warnings <- w },
 	})

@@ -68,7 +68,8 @@ func lines(_ args, out io.Writer) (int, error) {
 				continue
 			}
 			if C.GoString(p.file) != file || int(p.line) != line {
-				return 2, fmt.Errorf("%#x in %s is at %s:%d, want %s:%d", pc, f.Name(), C.GoString(p.file), p.line, file, line)
+				return 2, fmt.Errorf("%#x in %s is at %s:%d, want %s:%d", pc, f.Name(), C.GoString(p.file), p.line,
+					file, line)
 			}
 			name, _, _ := strings.Cut(C.GoString(p.function), "[") // of a generic function
 			if want, _, _ := strings.Cut(f.Name(), "["); f.Entry() == pc && name != want {

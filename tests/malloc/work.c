@@ -523,7 +523,8 @@ int work_handlers(void) {
 }
 
 int work_misuse(const char *name) {
-    unsigned char *volatile p = (unsigned char *)malloc(40), *volatile q = (unsigned char *)malloc(2000), *volatile next_to;
+    unsigned char *volatile p = (unsigned char *)malloc(40), *volatile q = (unsigned char *)malloc(2000),
+        *volatile next_to;
     uint64_t local = 0;
     if (strcmp(name, "double") == 0) {
         free(p);

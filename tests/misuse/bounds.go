@@ -25,56 +25,60 @@ var bounds = []line{
 		{every, "Go's own check", "index out of range", panics},
 	}, ""},
 	{"write past an object, slice, chunk or a region's last; before its first", []program{
-		{name: "write past an object", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0", run: func(wrong bool) {
-			b, query := openQuery()
-			frog, next := frogs.New(query), frogs.New(query)
-			words := unsafe.Slice(&frog.X, 3)
-			if wrong {
-				words = unsafe.Slice(&frog.X, 4)
-			}
-			for i := range words {
-				words[i] = 7
-			}
-			say("the next frog's X is %#x", next.X)
-			closeAll(query, b)
-		}},
+		{name: "write past an object", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0",
+			run: func(wrong bool) {
+				b, query := openQuery()
+				frog, next := frogs.New(query), frogs.New(query)
+				words := unsafe.Slice(&frog.X, 3)
+				if wrong {
+					words = unsafe.Slice(&frog.X, 4)
+				}
+				for i := range words {
+					words[i] = 7
+				}
+				say("the next frog's X is %#x", next.X)
+				closeAll(query, b)
+			}},
 		{name: "write past an object, C", run: writePastObjectInC, goesOn: "the next frog's X is 0x707070707070707",
 			right: "the next frog's X is 0x0"},
-		{name: "write past a slice", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0", run: func(wrong bool) {
-			b, query := openQuery()
-			list, next := frogs.Slice(query, 3), frogs.New(query)
-			if wrong {
-				list = unsafe.Slice(&list[0], 4)
-			}
-			list[len(list)-1].X = 7
-			say("the next frog's X is %#x", next.X)
-			closeAll(query, b)
-		}},
-		{name: "write past a chunk", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0", run: func(wrong bool) {
-			b := open()
-			pool := load(b, "level", pondOfFrogs).Get()
-			frog, next := pool.Get(), pool.Get()
-			list := unsafe.Slice(frog, 1)
-			if wrong {
-				list = unsafe.Slice(frog, 2)
-			}
-			list[len(list)-1].X = 7
-			say("the next frog's X is %#x", next.X)
-			pool.Put(next)
-			pool.Put(frog)
-			check(b.Close())
-		}},
-		{name: "write past a region", goesOn: "the level's frog's X is 0x7", right: "the level's frog's X is 0x0", run: func(wrong bool) {
-			b := open()
-			list := *load(b, "systems", wholeRegion).Get()
-			frog := load(b, "level", frogs.New).Get()
-			if wrong {
-				list = unsafe.Slice(&list[0], len(list)+1)
-			}
-			list[len(list)-1] = 7
-			say("the level's frog's X is %#x", frog.X)
-			check(b.Close())
-		}},
+		{name: "write past a slice", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0",
+			run: func(wrong bool) {
+				b, query := openQuery()
+				list, next := frogs.Slice(query, 3), frogs.New(query)
+				if wrong {
+					list = unsafe.Slice(&list[0], 4)
+				}
+				list[len(list)-1].X = 7
+				say("the next frog's X is %#x", next.X)
+				closeAll(query, b)
+			}},
+		{name: "write past a chunk", goesOn: "the next frog's X is 0x7", right: "the next frog's X is 0x0",
+			run: func(wrong bool) {
+				b := open()
+				pool := load(b, "level", pondOfFrogs).Get()
+				frog, next := pool.Get(), pool.Get()
+				list := unsafe.Slice(frog, 1)
+				if wrong {
+					list = unsafe.Slice(frog, 2)
+				}
+				list[len(list)-1].X = 7
+				say("the next frog's X is %#x", next.X)
+				pool.Put(next)
+				pool.Put(frog)
+				check(b.Close())
+			}},
+		{name: "write past a region", goesOn: "the level's frog's X is 0x7", right: "the level's frog's X is 0x0",
+			run: func(wrong bool) {
+				b := open()
+				list := *load(b, "systems", wholeRegion).Get()
+				frog := load(b, "level", frogs.New).Get()
+				if wrong {
+					list = unsafe.Slice(&list[0], len(list)+1)
+				}
+				list[len(list)-1] = 7
+				say("the level's frog's X is %#x", frog.X)
+				check(b.Close())
+			}},
 		{name: "write before a region", run: writeBeforeRegion, goesOn: "the systems' last word is 0x7",
 			right: "the systems' last word is 0x0"},
 	}, []answer{
@@ -112,7 +116,8 @@ var bounds = []line{
 			check(b.Close())
 		}},
 	}, []answer{
-		{"release, race, checked", "seal, when it is freed", "BUG: Heap.Free: … a write past a block or into freed memory", told},
+		{"release, race, checked", "seal, when it is freed",
+			"BUG: Heap.Free: … a write past a block or into freed memory", told},
 		{"asan", "ASan", poison, asanEnd},
 	}, ""},
 	{"write a byte past a block of a heap or a buddy", []program{

@@ -64,7 +64,9 @@ var caches = []line{
 		{every, "cache", "scope: BUG: …", panics},
 	}, ""},
 	{"use a cache, or Unpin its value, after its scope closed", []program{
-		{name: "GetOrLoad from a stale cache", run: stale(func(c *frogCache, _ *Frog) { made(c.GetOrLoad(ctx, 2, hatch)) })},
+		{name: "GetOrLoad from a stale cache", run: stale(func(c *frogCache, _ *Frog) {
+			made(c.GetOrLoad(ctx, 2, hatch))
+		})},
 		{name: "Add to a stale cache", run: stale(func(c *frogCache, _ *Frog) { made(c.Add(2)) })},
 		{name: "Unpin of a stale cache's value", run: stale(func(c *frogCache, frog *Frog) { c.Unpin(frog) })},
 		{name: "Resize of a stale cache", run: stale(func(c *frogCache, _ *Frog) { check(c.Resize(2)) })},

@@ -29,7 +29,9 @@ var callers = []line{
 		{name: "C allocates in a zero header", run: func(wrong bool) { ask(caller.AllocInZeros(wrong), "NULL") }},
 		{name: "C closes a null pool, and asks it", run: func(wrong bool) { ask(caller.ClosePool(wrong), "NULL") }},
 		{name: "C walks a heap with a zero header", run: func(wrong bool) { ask(caller.WalkHeap(wrong), "NULL") }},
-		{name: "C makes an arena of an unaligned block", run: func(wrong bool) { ask(caller.MakeArena(wrong), "NULL") }},
+		{name: "C makes an arena of an unaligned block", run: func(wrong bool) {
+			ask(caller.MakeArena(wrong), "NULL")
+		}},
 		{name: "C allocates in a closed scope", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			header, generation := query.C()

@@ -15,8 +15,10 @@ var closedBudgets = []line{
 			_, err := budget.Load(ctx, k.b.Region("level"), func(scope.Scope) (*Frog, error) { return nil, nil })
 			check(err)
 		}), status: told},
-		{name: "Rewind after Close of the budget", run: closed(func(k kept) { check(k.b.Region("level").Rewind(ctx)) }), status: told},
-		{name: "NextFrame after Close of the budget", run: closed(func(k kept) { check(k.b.NextFrame()) }), status: told},
+		{name: "Rewind after Close of the budget", run: closed(func(k kept) { check(k.b.Region("level").Rewind(ctx)) }),
+			status: told},
+		{name: "NextFrame after Close of the budget", run: closed(func(k kept) { check(k.b.NextFrame()) }),
+			status: told},
 		{name: "Lease after Close of the budget", run: closed(func(k kept) {
 			scratches := made(k.b.Lease(ctx))
 			check(scratches.Release())
@@ -45,8 +47,9 @@ var closedBudgets = []line{
 		{every, "generation", "nothing is there", told},
 	}, ""},
 	{"read a closed budget's memory", []program{
-		{name: "read after Close of the budget", run: closed(func(k kept) { say("the frog's age is %#x", k.frog.Age) }), goesOn: "is 0x0",
-			right: "is 0x7"},
+		{name: "read after Close of the budget", run: closed(func(k kept) { say("the frog's age is %#x", k.frog.Age) }),
+			goesOn: "is 0x0",
+			right:  "is 0x7"},
 	}, []answer{
 		{"release, asan, checked", "no access", "fatal error: fault", panics},
 	}, ""},

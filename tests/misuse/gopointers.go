@@ -92,32 +92,35 @@ var goPointers = []line{
 			say("found: %v, of %v", found, slices.Collect(maps.Keys(numbers)))
 			check(b.Close())
 		}},
-		{name: "a scope's string as an error", goesOn: "toad 1 is missing", right: "frog 1 is missing", run: func(wrong bool) {
-			b := open()
-			_, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Frog, error) {
-				return nil, errors.New(clone(wrong, scope.Sprintf(s, "frog %d is missing", 1)))
-			})
-			load(b, "level", func(s scope.Scope) *Frog {
-				scope.Sprintf(s, "toad %d is missing", 1)
-				return nil
-			})
-			say("%v", err)
-			check(b.Close())
-		}},
-		{name: "a scope's string in a log record", goesOn: "toad 1 is missing", right: "frog 1 is missing", run: func(wrong bool) {
-			b := open()
-			records := make(chan slog.Record, 1)
-			load(b, "level", func(s scope.Scope) *Frog {
-				records <- slog.NewRecord(time.Time{}, slog.LevelInfo, clone(wrong, scope.Sprintf(s, "frog %d is missing", 1)), 0)
-				return nil
-			})
-			load(b, "level", func(s scope.Scope) *Frog {
-				scope.Sprintf(s, "toad %d is missing", 1)
-				return nil
-			})
-			say("%s", (<-records).Message)
-			check(b.Close())
-		}},
+		{name: "a scope's string as an error", goesOn: "toad 1 is missing", right: "frog 1 is missing",
+			run: func(wrong bool) {
+				b := open()
+				_, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*Frog, error) {
+					return nil, errors.New(clone(wrong, scope.Sprintf(s, "frog %d is missing", 1)))
+				})
+				load(b, "level", func(s scope.Scope) *Frog {
+					scope.Sprintf(s, "toad %d is missing", 1)
+					return nil
+				})
+				say("%v", err)
+				check(b.Close())
+			}},
+		{name: "a scope's string in a log record", goesOn: "toad 1 is missing", right: "frog 1 is missing",
+			run: func(wrong bool) {
+				b := open()
+				records := make(chan slog.Record, 1)
+				load(b, "level", func(s scope.Scope) *Frog {
+					records <- slog.NewRecord(time.Time{}, slog.LevelInfo,
+						clone(wrong, scope.Sprintf(s, "frog %d is missing", 1)), 0)
+					return nil
+				})
+				load(b, "level", func(s scope.Scope) *Frog {
+					scope.Sprintf(s, "toad %d is missing", 1)
+					return nil
+				})
+				say("%s", (<-records).Message)
+				check(b.Close())
+			}},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "no access", ofRewound, panics},

@@ -57,7 +57,8 @@ var goroutines = []line{
 		}},
 	}, []answer{
 		{"race", "race detector", "WARNING: DATA RACE … goroutines.go:", raced},
-		{"checked", "a word of the header", "arena: BUG: … another goroutine or thread is in a call: put one lock around every call", told},
+		{"checked", "a word of the header", "arena: BUG: … another goroutine or thread is in a call: put one lock " +
+			"around every call", told},
 	}, ""},
 	{"New that is full on a goroutine that a load started", []program{
 		{name: "full on a load's goroutine", run: func(wrong bool) {
@@ -100,7 +101,9 @@ var goroutines = []line{
 	{"two share a chunk after Put", []program{
 		{name: "two share a chunk after Put", run: func(wrong bool) {
 			b := open()
-			pool := load(b, "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 1) }).Get()
+			pool := load(b, "level", func(s scope.Scope) *scope.SharedPool[Frog] {
+				return frogs.SharedPool(s, 1)
+			}).Get()
 			inTurn(wrong, func(next func()) {
 				frog := pool.Get()
 				write(!wrong, frog)

@@ -9,21 +9,24 @@ import (
 
 var heaps = []line{
 	{"free, realloc or SizeOf of a heap's freed, foreign or interior block", []program{
-		{name: "free twice", says: "freed already", run: frees(func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer {
-			check(heap.Free(block))
-			return block
-		})},
-		{name: "free of a foreign block", says: "not a block of this arena", run: frees(func(*arena.Heap, unsafe.Pointer) unsafe.Pointer {
-			return unsafe.Pointer(new(Frog))
-		})},
+		{name: "free twice", says: "freed already",
+			run: frees(func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer {
+				check(heap.Free(block))
+				return block
+			})},
+		{name: "free of a foreign block", says: "not a block of this arena",
+			run: frees(func(*arena.Heap, unsafe.Pointer) unsafe.Pointer {
+				return unsafe.Pointer(new(Frog))
+			})},
 		{name: "free inside a block", says: "inside a block, not at its start", run: frees(func(_ *arena.Heap,
 			block unsafe.Pointer) unsafe.Pointer {
 			return unsafe.Add(block, 16)
 		})},
-		{name: "free in a heap that was reset", says: "freed already", run: frees(func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer {
-			heap.Reset()
-			return block
-		})},
+		{name: "free in a heap that was reset", says: "freed already",
+			run: frees(func(heap *arena.Heap, block unsafe.Pointer) unsafe.Pointer {
+				heap.Reset()
+				return block
+			})},
 		{name: "realloc of a freed block", says: "freed already", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			block := heap.Alloc(64, 16)
@@ -55,10 +58,11 @@ var heaps = []line{
 		{every, "seal", "arena: BUG: Heap…", told},
 	}, ""},
 	{"free, realloc or SizeOf of a buddy's freed, foreign or interior block", []program{
-		{name: "free a buddy's block twice", says: "freed already", run: freesPage(func(b arena.Buddy, block unsafe.Pointer) unsafe.Pointer {
-			check(b.Free(block))
-			return block
-		})},
+		{name: "free a buddy's block twice", says: "freed already",
+			run: freesPage(func(b arena.Buddy, block unsafe.Pointer) unsafe.Pointer {
+				check(b.Free(block))
+				return block
+			})},
 		{name: "free inside a buddy's free block", says: "freed already", run: freesPage(func(b arena.Buddy,
 			block unsafe.Pointer) unsafe.Pointer {
 			check(b.Free(block))
@@ -68,10 +72,11 @@ var heaps = []line{
 			unsafe.Pointer) unsafe.Pointer {
 			return unsafe.Pointer(new(Frog))
 		})},
-		{name: "free inside a buddy's block", says: "inside a block, not at its start", run: freesPage(func(_ arena.Buddy,
-			block unsafe.Pointer) unsafe.Pointer {
-			return unsafe.Add(block, 64)
-		})},
+		{name: "free inside a buddy's block", says: "inside a block, not at its start",
+			run: freesPage(func(_ arena.Buddy,
+				block unsafe.Pointer) unsafe.Pointer {
+				return unsafe.Add(block, 64)
+			})},
 		{name: "free in a buddy that was reset", says: "freed already", run: freesPage(func(b arena.Buddy,
 			block unsafe.Pointer) unsafe.Pointer {
 			b.Reset()
@@ -86,14 +91,15 @@ var heaps = []line{
 			_, err := b.Realloc(block, 500)
 			check(err)
 		}},
-		{name: "Delete of another size in a buddy", says: "the block has 128 bytes, the value 64", run: func(wrong bool) {
-			b := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
-			frog := heapFrogs.New(b)
-			if wrong {
-				frog = (*Frog)(b.Alloc(128, 1))
-			}
-			check(heapFrogs.Delete(b, frog))
-		}},
+		{name: "Delete of another size in a buddy", says: "the block has 128 bytes, the value 64",
+			run: func(wrong bool) {
+				b := made(arena.NewBuddy(arena.NewBlock(8192, 64), 64))
+				frog := heapFrogs.New(b)
+				if wrong {
+					frog = (*Frog)(b.Alloc(128, 1))
+				}
+				check(heapFrogs.Delete(b, frog))
+			}},
 	}, []answer{
 		{every, "block's state", "arena: BUG: …", told},
 	}, ""},
@@ -112,26 +118,31 @@ var heaps = []line{
 			check(heapFrogs.DeleteSlice(heap, slice))
 			return slice
 		})},
-		{name: "DeleteSlice of a slice that Grow moved", says: "freed already", run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
-			heapFrogs.New(heap) // so that it moves
-			made(heapFrogs.Grow(heap, slice, 20))
-			return slice
-		})},
-		{name: "DeleteSlice of a slice that Grow extended", says: "the value 240: the slice was cut, or Grow has replaced it",
+		{name: "DeleteSlice of a slice that Grow moved", says: "freed already",
+			run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
+				heapFrogs.New(heap) // so that it moves
+				made(heapFrogs.Grow(heap, slice, 20))
+				return slice
+			})},
+		{name: "DeleteSlice of a slice that Grow extended",
+			says: "the value 240: the slice was cut, or Grow has replaced it",
 			run: endsSlice(func(heap *arena.Heap, slice []Frog) []Frog {
 				made(heapFrogs.Grow(heap, slice, 20))
 				return slice
 			})},
-		{name: "DeleteSlice of a part", says: "inside a block, not at its start", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
-			return slice[5:]
-		})},
-		{name: "DeleteSlice of a slice that append moved to the Go heap", says: "not a block of this arena", run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
-			return append(slice, Frog{})
-		})},
-		{name: "DeleteSlice in another heap", says: "not a block of this arena", run: endsSlice(func(*arena.Heap, []Frog) []Frog {
-			other := made(arena.NewHeap(arena.NewBlock(8192, 64), 0))
-			return heapFrogs.Slice(other, 10)
-		})},
+		{name: "DeleteSlice of a part", says: "inside a block, not at its start",
+			run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
+				return slice[5:]
+			})},
+		{name: "DeleteSlice of a slice that append moved to the Go heap", says: "not a block of this arena",
+			run: endsSlice(func(_ *arena.Heap, slice []Frog) []Frog {
+				return append(slice, Frog{})
+			})},
+		{name: "DeleteSlice in another heap", says: "not a block of this arena",
+			run: endsSlice(func(*arena.Heap, []Frog) []Frog {
+				other := made(arena.NewHeap(arena.NewBlock(8192, 64), 0))
+				return heapFrogs.Slice(other, 10)
+			})},
 		{name: "DeleteString twice", says: "freed already", run: func(wrong bool) {
 			b := open()
 			heap := load(b, "level", heapOf).Get()
@@ -145,21 +156,25 @@ var heaps = []line{
 		{every, "seal, and the block's size", "arena: …HeapMaker.", told},
 	}, ""},
 	{"C gives free, realloc or size a Shared's freed, foreign or interior block", []program{
-		{name: "C frees twice", says: "free of … freed already", run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
-			caller.FreeBy(c.Free, c.Context, block)
-			caller.FreeBy(c.Free, c.Context, block)
-		})},
-		{name: "C frees its own memory", says: "free of … not a block of this arena", run: cSays(func(c arena.CFunctions, _ unsafe.Pointer) {
-			caller.FreeOwn(c.Free, c.Context)
-		})},
-		{name: "C reallocates a freed block", says: "realloc of … freed already", run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
-			caller.FreeBy(c.Free, c.Context, block)
-			caller.ReallocBy(c.Realloc, c.Context, block)
-		})},
-		{name: "C asks for the size inside a block", says: "size of … inside a block, not at its start", run: cSays(func(c arena.CFunctions,
-			block unsafe.Pointer) {
-			caller.SizeBy(c.Size, c.Context, unsafe.Add(block, 16))
-		})},
+		{name: "C frees twice", says: "free of … freed already",
+			run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
+				caller.FreeBy(c.Free, c.Context, block)
+				caller.FreeBy(c.Free, c.Context, block)
+			})},
+		{name: "C frees its own memory", says: "free of … not a block of this arena",
+			run: cSays(func(c arena.CFunctions, _ unsafe.Pointer) {
+				caller.FreeOwn(c.Free, c.Context)
+			})},
+		{name: "C reallocates a freed block", says: "realloc of … freed already",
+			run: cSays(func(c arena.CFunctions, block unsafe.Pointer) {
+				caller.FreeBy(c.Free, c.Context, block)
+				caller.ReallocBy(c.Realloc, c.Context, block)
+			})},
+		{name: "C asks for the size inside a block", says: "size of … inside a block, not at its start",
+			run: cSays(func(c arena.CFunctions,
+				block unsafe.Pointer) {
+				caller.SizeBy(c.Size, c.Context, unsafe.Add(block, 16))
+			})},
 	}, []answer{
 		{every, "seal; Shared.Err returns it", "arena: BUG: 1 call from C refused; the last: …", told},
 	}, ""},
@@ -205,7 +220,8 @@ var heaps = []line{
 		}},
 	}, []answer{
 		{"release, race, asan", "count, unless MayLive", "ends with 1 live", told},
-		{"checked", "count, with call sites", "ends with 1 live … allocated at / MustEmpty asked for none … made at", told},
+		{"checked", "count, with call sites", "ends with 1 live … allocated at / MustEmpty asked for none … made at",
+			told},
 	}, ""},
 	{"free or rewind a Stack, Ring or Linear out of order", []program{
 		{name: "free in a stack's wrong order", says: "out of order", run: func(wrong bool) {

@@ -14,15 +14,18 @@ var loads = []line{
 		{name: "Load of a slot below a list", says: "Load of region room 0", run: emptiesNet(func(room budget.Region) {
 			loadIn(room, frogs.New)
 		})},
-		{name: "Rewind of a slot below a list", says: "Rewind of region room 0", run: emptiesNet(func(room budget.Region) {
-			check(room.Rewind(ctx))
-		})},
-		{name: "Release of a slot below a list", says: "Release of region room 0", run: emptiesNet(func(room budget.Region) {
-			check(room.Release(ctx))
-		})},
+		{name: "Rewind of a slot below a list", says: "Rewind of region room 0",
+			run: emptiesNet(func(room budget.Region) {
+				check(room.Rewind(ctx))
+			})},
+		{name: "Release of a slot below a list", says: "Release of region room 0",
+			run: emptiesNet(func(room budget.Region) {
+				check(room.Release(ctx))
+			})},
 		{name: "Check of a plan with slots below", says: "warning", status: told, run: func(wrong bool) {
 			plan := pondPlan
-			plan.Regions = []budget.RegionPlan{{Name: "net", Size: budget.KiB}, {Name: "room", Size: budget.KiB, Slots: 2}}
+			plan.Regions = []budget.RegionPlan{{Name: "net", Size: budget.KiB},
+				{Name: "room", Size: budget.KiB, Slots: 2}}
 			if wrong {
 				slices.Reverse(plan.Regions)
 			}
@@ -73,27 +76,29 @@ var loads = []line{
 				return nil
 			})
 		}},
-		{name: "Load above a Load without In", says: "in the function of that load call Load(ctx, level.In(s), ...)", run: func(wrong bool) {
-			b := open()
-			load(b, "systems", func(s scope.Scope) *Frog {
+		{name: "Load above a Load without In", says: "in the function of that load call Load(ctx, level.In(s), ...)",
+			run: func(wrong bool) {
+				b := open()
+				load(b, "systems", func(s scope.Scope) *Frog {
+					level := b.Region("level")
+					if !wrong {
+						level = level.In(s)
+					}
+					return loadIn(level, frogs.New).Get()
+				})
+			}},
+		{name: "Load with In of a load that is over", says: "In needs the scope that a running Load passed",
+			run: func(wrong bool) {
+				b := open()
 				level := b.Region("level")
-				if !wrong {
-					level = level.In(s)
-				}
-				return loadIn(level, frogs.New).Get()
-			})
-		}},
-		{name: "Load with In of a load that is over", says: "In needs the scope that a running Load passed", run: func(wrong bool) {
-			b := open()
-			level := b.Region("level")
-			load(b, "systems", func(s scope.Scope) *Frog {
-				if wrong {
-					level = level.In(s)
-				}
-				return nil
-			})
-			loadIn(level, frogs.New)
-		}},
+				load(b, "systems", func(s scope.Scope) *Frog {
+					if wrong {
+						level = level.In(s)
+					}
+					return nil
+				})
+				loadIn(level, frogs.New)
+			}},
 		{name: "two Loads inside one", says: "wait for the inner one first", run: func(wrong bool) {
 			b := open()
 			load(b, "systems", func(s scope.Scope) *Frog {
@@ -106,30 +111,31 @@ var loads = []line{
 				}).Get()
 			})
 		}},
-		{name: "Load outlasts the one outside", says: "BUG: the function of Load of … returned before a Load of …", run: func(wrong bool) {
-			plan := pondPlan
-			plan.OnError = check
-			b := made(budget.Open(plan))
-			inside, over := make(chan bool), make(chan bool)
-			load(b, "systems", func(s scope.Scope) *Frog {
-				go func() {
-					defer close(over)
-					loadIn(b.Region("level").In(s), func(scope.Scope) *Frog {
-						close(inside)
-						if wrong {
-							select {} // the outer load ends, and reports this one
-						}
-						return nil
-					})
-				}()
-				<-inside
-				if !wrong {
-					<-over
-				}
-				return nil
-			})
-			<-over
-		}},
+		{name: "Load outlasts the one outside", says: "BUG: the function of Load of … returned before a Load of …",
+			run: func(wrong bool) {
+				plan := pondPlan
+				plan.OnError = check
+				b := made(budget.Open(plan))
+				inside, over := make(chan bool), make(chan bool)
+				load(b, "systems", func(s scope.Scope) *Frog {
+					go func() {
+						defer close(over)
+						loadIn(b.Region("level").In(s), func(scope.Scope) *Frog {
+							close(inside)
+							if wrong {
+								select {} // the outer load ends, and reports this one
+							}
+							return nil
+						})
+					}()
+					<-inside
+					if !wrong {
+						<-over
+					}
+					return nil
+				})
+				<-over
+			}},
 	}, []answer{
 		{every, "order", "upfront: a load, rewind or close is at work", told},
 	}, ""},

@@ -242,14 +242,15 @@ var names = []line{
 			_, err := budget.Load(ctx, room, func(scope.Scope) (*Frog, error) { return nil, nil })
 			check(err)
 		}},
-		{name: "Trim after Release", says: "BUG: Trim of region room 0, which was released", status: told, run: func(wrong bool) {
-			_, room := acquireRoom()
-			if wrong {
-				check(room.Release(ctx))
-			}
-			_, err := room.Trim(ctx)
-			check(err)
-		}},
+		{name: "Trim after Release", says: "BUG: Trim of region room 0, which was released", status: told,
+			run: func(wrong bool) {
+				_, room := acquireRoom()
+				if wrong {
+					check(room.Release(ctx))
+				}
+				_, err := room.Trim(ctx)
+				check(err)
+			}},
 		{name: "Release twice", says: "released before", status: told, run: func(wrong bool) {
 			scratches := made(open().Lease(ctx))
 			check(scratches.Release())

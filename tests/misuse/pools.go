@@ -20,7 +20,9 @@ var pools = []line{
 			}
 		}},
 		{name: "Put twice into a shared pool", says: "put already", run: func(wrong bool) {
-			pool := load(open(), "level", func(s scope.Scope) *scope.SharedPool[Frog] { return frogs.SharedPool(s, 10) }).Get()
+			pool := load(open(), "level", func(s scope.Scope) *scope.SharedPool[Frog] {
+				return frogs.SharedPool(s, 10)
+			}).Get()
 			frog := pool.Get()
 			pool.Put(frog)
 			if wrong {
@@ -39,16 +41,20 @@ var pools = []line{
 				check(pool.Put(frog))
 			}
 		}},
-		{name: "Put of a foreign pointer", says: "not a chunk of this pool", run: puts(func(*budget.Budget, *Frog) *Frog { return new(Frog) })},
-		{name: "Put of another pool's chunk", says: "not a chunk of this pool", run: puts(func(b *budget.Budget, _ *Frog) *Frog {
-			return load(b, "level", pondOfFrogs).Get().Get()
-		})},
-		{name: "Put of an interior pointer", says: "inside a chunk, not at its start", run: puts(func(_ *budget.Budget, frog *Frog) *Frog {
-			return (*Frog)(unsafe.Pointer(&frog.Y))
-		})},
-		{name: "Put of a misaligned pointer", says: "inside a chunk, not at its start", run: puts(func(_ *budget.Budget, frog *Frog) *Frog {
-			return (*Frog)(unsafe.Add(unsafe.Pointer(frog), 1))
-		})},
+		{name: "Put of a foreign pointer", says: "not a chunk of this pool",
+			run: puts(func(*budget.Budget, *Frog) *Frog { return new(Frog) })},
+		{name: "Put of another pool's chunk", says: "not a chunk of this pool",
+			run: puts(func(b *budget.Budget, _ *Frog) *Frog {
+				return load(b, "level", pondOfFrogs).Get().Get()
+			})},
+		{name: "Put of an interior pointer", says: "inside a chunk, not at its start",
+			run: puts(func(_ *budget.Budget, frog *Frog) *Frog {
+				return (*Frog)(unsafe.Pointer(&frog.Y))
+			})},
+		{name: "Put of a misaligned pointer", says: "inside a chunk, not at its start",
+			run: puts(func(_ *budget.Budget, frog *Frog) *Frog {
+				return (*Frog)(unsafe.Add(unsafe.Pointer(frog), 1))
+			})},
 		{name: "Put of nil", says: "Put of nil", run: puts(func(*budget.Budget, *Frog) *Frog { return nil })},
 		{name: "Put into a closed pool", says: "closed already", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")

@@ -50,12 +50,13 @@ var scopes = []line{
 		{every, "order", "scope: BUG: Close of … scope", told},
 	}, ""},
 	{"allocate in a covered, closed or frozen scope, by an undeclared Maker, with a bad align", []program{
-		{name: "New while covered", says: `while scope "step", opened in it, is open; close "step" first`, run: func(wrong bool) {
-			query := open().Scratch(0, 0).Open("query")
-			step := query.Open("step")
-			when(!wrong, step.Close)
-			frogs.New(query)
-		}},
+		{name: "New while covered", says: `while scope "step", opened in it, is open; close "step" first`,
+			run: func(wrong bool) {
+				query := open().Scratch(0, 0).Open("query")
+				step := query.Open("step")
+				when(!wrong, step.Close)
+				frogs.New(query)
+			}},
 		{name: "New in older temporaries", says: "which isn't the newest of the temporaries", run: func(wrong bool) {
 			query := open().Scratch(0, 0).Open("query")
 			older := query.Temp(64)
@@ -145,13 +146,14 @@ var scopes = []line{
 			}
 			made(budget.Load(ctx, region, func(s scope.Scope) (*Frog, error) { return nil, nil }))
 		}},
-		{name: "New of the zero HeapMaker", says: "a HeapMaker of main.Frog that was never declared", run: func(wrong bool) {
-			maker := heapFrogs
-			if wrong {
-				maker = arena.HeapMaker[Frog]{}
-			}
-			maker.New(load(open(), "level", heapOf).Get())
-		}},
+		{name: "New of the zero HeapMaker", says: "a HeapMaker of main.Frog that was never declared",
+			run: func(wrong bool) {
+				maker := heapFrogs
+				if wrong {
+					maker = arena.HeapMaker[Frog]{}
+				}
+				maker.New(load(open(), "level", heapOf).Get())
+			}},
 	}, []answer{
 		{every, "nil", "BUG: a …", panics},
 	}, ""},

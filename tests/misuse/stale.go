@@ -12,19 +12,20 @@ import (
 
 var staleMemory = []line{
 	{"read memory of AllocUnzeroed or BytesUnzeroed before writing it", []program{
-		{name: "read before write", goesOn: "the new frog's age is 0x", right: "the new frog's age is 0x0", run: func(wrong bool) {
-			b := open()
-			load(b, "level", oldFrog)
-			frog := load(b, "level", func(s scope.Scope) *Frog {
-				frog := (*Frog)(s.AllocUnzeroed(uint64(unsafe.Sizeof(Frog{})), 8))
-				if !wrong {
-					*frog = Frog{}
-				}
-				return frog
-			}).Get()
-			say("the new frog's age is %#x", frog.Age)
-			check(b.Close())
-		}},
+		{name: "read before write", goesOn: "the new frog's age is 0x", right: "the new frog's age is 0x0",
+			run: func(wrong bool) {
+				b := open()
+				load(b, "level", oldFrog)
+				frog := load(b, "level", func(s scope.Scope) *Frog {
+					frog := (*Frog)(s.AllocUnzeroed(uint64(unsafe.Sizeof(Frog{})), 8))
+					if !wrong {
+						*frog = Frog{}
+					}
+					return frog
+				}).Get()
+				say("the new frog's age is %#x", frog.Age)
+				check(b.Close())
+			}},
 	}, []answer{
 		{"checked", "fill", "is 0xcbcbcbcbcbcbcbcb", goneOn},
 		{"race", "fill", "is 0xdbdbdbdbdbdbdbdb", goneOn},
@@ -78,43 +79,46 @@ var staleMemory = []line{
 		{"checked", "no access", ofRewound, panics},
 	}, ""},
 	{"write after a region's next load, or after NextFrame", []program{
-		{name: "write after rewind", goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0", run: func(wrong bool) {
-			b := open()
-			frog := load(b, "level", frogs.New).Get()
-			write(!wrong, frog)
-			newFrog := load(b, "level", frogs.New).Get()
-			write(wrong, frog)
-			say("the new frog's age is %#x", newFrog.Age)
-			check(b.Close())
-		}},
-		{name: "write after rewind, C", goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0", run: func(wrong bool) {
-			b := open()
-			caller.Keep(unsafe.Pointer(&load(b, "level", frogs.New).Get().Age))
-			if !wrong {
-				caller.Write(7)
-			}
-			frog := load(b, "level", frogs.New).Get()
-			if wrong {
-				caller.Write(7)
-			}
-			say("the new frog's age is %#x", frog.Age)
-			check(b.Close())
-		}},
-		{name: "write after NextFrame", goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0", run: func(wrong bool) {
-			b := open()
-			frog := frogs.New(b.Frame())
-			check(b.NextFrame())
-			write(!wrong, frog)
-			check(b.NextFrame())
-			newFrog := frogs.New(b.Frame())
-			write(wrong, frog)
-			say("the new frog's age is %#x", newFrog.Age)
-			for range 10 { // until its bytes are reused
+		{name: "write after rewind", goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0",
+			run: func(wrong bool) {
+				b := open()
+				frog := load(b, "level", frogs.New).Get()
+				write(!wrong, frog)
+				newFrog := load(b, "level", frogs.New).Get()
+				write(wrong, frog)
+				say("the new frog's age is %#x", newFrog.Age)
+				check(b.Close())
+			}},
+		{name: "write after rewind, C", goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0",
+			run: func(wrong bool) {
+				b := open()
+				caller.Keep(unsafe.Pointer(&load(b, "level", frogs.New).Get().Age))
+				if !wrong {
+					caller.Write(7)
+				}
+				frog := load(b, "level", frogs.New).Get()
+				if wrong {
+					caller.Write(7)
+				}
+				say("the new frog's age is %#x", frog.Age)
+				check(b.Close())
+			}},
+		{name: "write after NextFrame", goesOn: "the new frog's age is 0x7", right: "the new frog's age is 0x0",
+			run: func(wrong bool) {
+				b := open()
+				frog := frogs.New(b.Frame())
 				check(b.NextFrame())
-				frogs.New(b.Frame())
-			}
-			check(b.Close())
-		}},
+				write(!wrong, frog)
+				check(b.NextFrame())
+				newFrog := frogs.New(b.Frame())
+				write(wrong, frog)
+				say("the new frog's age is %#x", newFrog.Age)
+				for range 10 { // until its bytes are reused
+					check(b.NextFrame())
+					frogs.New(b.Frame())
+				}
+				check(b.Close())
+			}},
 	}, []answer{
 		{"asan", "ASan", poison, asanEnd},
 		{"checked", "no access", ofRewound, panics},

@@ -59,8 +59,8 @@ const (
 )
 
 func lines() []line {
-	return slices.Concat(staleMemory, reusedMemory, bounds, pools, caches, heaps, scopes, loads, names, closedBudgets, goPointers, goroutines,
-		finalizers, scripts, states, callers)
+	return slices.Concat(staleMemory, reusedMemory, bounds, pools, caches, heaps, scopes, loads, names, closedBudgets,
+		goPointers, goroutines, finalizers, scripts, states, callers)
 }
 
 // kind is a row of the short table: lines that each build answers in the same way.
@@ -70,22 +70,28 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{"read memory of a rewound region, or of an older frame", []string{"read after a region's rewind, or after NextFrame"}},
+	{"read memory of a rewound region, or of an older frame",
+		[]string{"read after a region's rewind, or after NextFrame"}},
 	{"read memory of a closed scope, a chunk that was put, a freed block", []string{
 		"read after Close, Put or free, or temporaries after their load"}},
-	{"write to a rewound region, or to an older frame", []string{"write after a region's next load, or after NextFrame"}},
+	{"write to a rewound region, or to an older frame",
+		[]string{"write after a region's next load, or after NextFrame"}},
 	{"write to a closed scope, a chunk that was put, a freed block", []string{
-		"write after Close or Put, also when the place is taken again", "write after free, to a block of a heap or a buddy"}},
+		"write after Close or Put, also when the place is taken again",
+		"write after free, to a block of a heap or a buddy"}},
 	{"write past an object, a slice, a chunk or a block", []string{
-		"write past an object, slice, chunk or a region's last; before its first", "write a byte past a block of a heap or a buddy"}},
-	{"read fresh memory that isn't zeroed", []string{"read memory of AllocUnzeroed or BytesUnzeroed before writing it"}},
+		"write past an object, slice, chunk or a region's last; before its first",
+		"write a byte past a block of a heap or a buddy"}},
+	{"read fresh memory that isn't zeroed",
+		[]string{"read memory of AllocUnzeroed or BytesUnzeroed before writing it"}},
 	{"put or free twice", []string{"Put twice, of a foreign, interior or misaligned pointer, of a stale handle",
 		"free, realloc or SizeOf of a heap's freed, foreign or interior block",
 		"free, realloc or SizeOf of a buddy's freed, foreign or interior block"}},
 	{"put twice, when the chunk is taken again", []string{"Put twice, when the chunk is taken again"}},
 	{"free twice, when the block is taken again", []string{"free twice, when the block is taken again"}},
-	{"use a stale Ref, handle, Loaded, list or Text", []string{"ask a stale Ref, Handle, Owned, Loaded, pool, list or Text",
-		"add to a stale list, deque, map, Builder, Text; RefTo a stale scope; CloseNow twice"}},
+	{"use a stale Ref, handle, Loaded, list or Text",
+		[]string{"ask a stale Ref, Handle, Owned, Loaded, pool, list or Text",
+			"add to a stale list, deque, map, Builder, Text; RefTo a stale scope; CloseNow twice"}},
 	{"allocate in a closed, covered or frozen scope; close out of order; use a zero value", []string{
 		"allocate in a covered, closed or frozen scope, by an undeclared Maker, with a bad align",
 		"close scopes out of order, twice, or from their own finalizers",
@@ -96,7 +102,8 @@ var kinds = []kind{
 	{"read a closed budget's memory", []string{"read a closed budget's memory"}},
 	{"declare a type with a Go pointer", []string{"a type with Go pointers in an arena"}},
 	{"two goroutines in one arena, pool or object", []string{"two use one arena or pool, or fill one Builder",
-		"two write one object, each with a scratch arena of its own", "a goroutine reads memory that another rewinds or NextFrame ends"}},
+		"two write one object, each with a scratch arena of its own",
+		"a goroutine reads memory that another rewinds or NextFrame ends"}},
 	{"two goroutines in one heap or buddy", []string{"two use one Heap or Buddy without a lock"}},
 	{"leak memory of C's malloc", []string{"a C finalizer leaks memory of malloc"}},
 }
@@ -144,7 +151,8 @@ func shortTable() string {
 		} else if seen != 0 {
 			vet = "in part"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", k.misuse, row["release"], row["race"], row["asan"], row["checked"], vet)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", k.misuse, row["release"], row["race"], row["asan"],
+			row["checked"], vet)
 	}
 	return b.String()
 }

@@ -108,7 +108,8 @@ func finished(t *testing.T, binary string, args ...string) process {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=1", "GORACE=halt_on_error=1 atexit_sleep_ms=0", "GOTRACEBACK=single")
+	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=1", "GORACE=halt_on_error=1 atexit_sleep_ms=0",
+		"GOTRACEBACK=single")
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
 		require.NoError(t, err)
@@ -207,7 +208,8 @@ func TestVet(t *testing.T) {
 		n, err := strconv.Atoi(m[2])
 		require.NoError(t, err)
 		for _, p := range all {
-			if says := vetted[p.name]; p.file == m[1] && p.begin <= n && n <= p.end && says != "" && strings.Contains(m[3], says) {
+			if says := vetted[p.name]; p.file == m[1] && p.begin <= n && n <= p.end && says != "" &&
+				strings.Contains(m[3], says) {
 				seen[p.name] = says
 			}
 		}
@@ -253,7 +255,8 @@ func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	page := string(text)
-	for begin, table := range map[string]string{"<!-- make readme: short -->\n": shortTable(), "<!-- make readme -->\n": table()} {
+	for begin, table := range map[string]string{"<!-- make readme: short -->\n": shortTable(),
+		"<!-- make readme -->\n": table()} {
 		const end = "<!-- end -->\n"
 		head, rest, found := strings.Cut(page, begin)
 		require.True(t, found, begin)

@@ -137,7 +137,9 @@ func (w *world) someAlloc(size uint64) ask {
 		align := uint64(1) << w.random.IntN(map[bool]int{false: 14, true: 21}[w.wideAligns])
 		n := int(min(size, math.MaxInt))
 		return ask{name: "BytesUnzeroed", size: uint64(n), align: align,
-			unwind: func(s scope.Scope) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s.BytesUnzeroed(n, align))) }}
+			unwind: func(s scope.Scope) unsafe.Pointer {
+				return unsafe.Pointer(unsafe.SliceData(s.BytesUnzeroed(n, align)))
+			}}
 	}
 	align := uint64(1) << w.random.IntN(7)
 	return ask{name: "Alloc", size: size, align: align,

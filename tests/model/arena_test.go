@@ -133,7 +133,9 @@ func (w *world) due(id int64) bool {
 		return false
 	}
 	k := slices.IndexFunc(w.emptied, func(p *part) bool { return p.arena == of.arena })
-	return k < 0 || of.far || !slices.ContainsFunc(w.emptied[k+1:], func(p *part) bool { return slices.ContainsFunc(p.arena.near, later) })
+	return k < 0 || of.far || !slices.ContainsFunc(w.emptied[k+1:], func(p *part) bool {
+		return slices.ContainsFunc(p.arena.near, later)
+	})
 }
 
 // goesBack expects the bytes used at the mark, if the temporaries are the same.

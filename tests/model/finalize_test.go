@@ -66,7 +66,8 @@ func (w *world) finalize(id int64) error {
 		return nil
 	}
 	w.check(f.times == 0 && !f.off, "finalizer %d ran %d times before, off: %v", id, f.times, f.off)
-	w.check(w.now == id || f.times > 0 || w.due(id), "finalizer %d of %s runs, and others were to run before", id, f.of.name)
+	w.check(w.now == id || f.times > 0 || w.due(id), "finalizer %d of %s runs, and others were to run before",
+		id, f.of.name)
 	f.times++
 	f.of.arena.ran++
 	w.did[fmt.Sprintf("finalizer %d", f.do)]++

@@ -161,7 +161,8 @@ func (w *world) do(a *arena, parent *life, do func(string, func(scope.Scope) err
 		if !e.exited && !goesOn {
 			w.expect("Do", e.err, t)
 		}
-		w.check(goesOn == (e.thrown != nil) || e.exited, "Do panics with %v, its function did: %v", e.thrown, inner.thrown)
+		w.check(goesOn == (e.thrown != nil) || e.exited, "Do panics with %v, its function did: %v",
+			e.thrown, inner.thrown)
 	})
 }
 

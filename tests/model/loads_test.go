@@ -165,7 +165,8 @@ func (w *world) load() {
 		if !goesOn && !e.exited {
 			w.expect("Load", e.err, t)
 		}
-		w.check(goesOn == (e.thrown != nil) || e.exited, "Load panics with %v, its function did: %v", e.thrown, inner.thrown)
+		w.check(goesOn == (e.thrown != nil) || e.exited, "Load panics with %v, its function did: %v",
+			e.thrown, inner.thrown)
 	})
 }
 
@@ -312,7 +313,8 @@ func (w *world) take() {
 func (w *world) pairOf(l budget.Lease) int {
 	for _, st := range budget.ArenasOf(w.b).List() {
 		var pair, which int
-		if n, _ := fmt.Sscanf(st.Arena, "scratch %d.%d", &pair, &which); n == 2 && scope.ScratchesOf(st) == l.Scratches {
+		if n, _ := fmt.Sscanf(st.Arena, "scratch %d.%d", &pair, &which); n == 2 &&
+			scope.ScratchesOf(st) == l.Scratches {
 			return pair
 		}
 	}

@@ -222,7 +222,8 @@ func TestModel(t *testing.T) {
 	t.Log(did)
 	const few = 600 // the runtime's own objects vary, and so do traces of dropped stacks
 	assert.Less(t, liveObjects(), objects+few+uint64(did["programs"])/4, "a program leaves nothing on the Go heap")
-	assert.Equal(t, uint64(offsetsOfAll), offsets, "offsets and peaks are the same in each build, on each target of 64 bits")
+	assert.Equal(t, uint64(offsetsOfAll), offsets,
+		"offsets and peaks are the same in each build, on each target of 64 bits")
 	if step.Now() < step.Check {
 		return
 	}
@@ -238,6 +239,6 @@ func TestModel(t *testing.T) {
 }
 
 // deeds are the actions that all programs together must include.
-var deeds = []string{"steps", "finalizers", "refused", "unwound", "left open", "Make failed", "too many scopes", "refused Close",
-	"Temp", "no room for Temp", "built", "pool", "wrong Put", "C",
+var deeds = []string{"steps", "finalizers", "refused", "unwound", "left open", "Make failed", "too many scopes",
+	"refused Close", "Temp", "no room for Temp", "built", "pool", "wrong Put", "C",
 	"load", "load refused", "loaded", "load failed", "load left", "replayed", "replay full"}

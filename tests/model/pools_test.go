@@ -86,7 +86,8 @@ func (w *world) openPool(s *life) {
 		s.full = s.full || s.may() && (full.What == "bytes" || full.What == "temporaries")
 		return
 	}
-	w.check(s.may() && fits != no && taken < maxPools, "a pool of %d, where %d are and %d is free", p.size, taken, s.real.Free())
+	w.check(s.may() && fits != no && taken < maxPools, "a pool of %d, where %d are and %d is free",
+		p.size, taken, s.real.Free())
 	w.did["pool"]++
 	s.nodes = append(s.nodes, &node{pool: p})
 	w.pools = append(w.pools, p)
@@ -123,7 +124,8 @@ func (w *world) get(p *pool) {
 		f, h = p.handles.Get()
 		x = unsafe.Pointer(f)
 	}
-	w.check((x != nil) == (p.there() && len(p.live) < p.size), "Get of a pool with %d of %d live, open: %v", len(p.live), p.size, p.there())
+	w.check((x != nil) == (p.there() && len(p.live) < p.size), "Get of a pool with %d of %d live, open: %v",
+		len(p.live), p.size, p.there())
 	if x == nil || !w.good() {
 		return
 	}
@@ -209,7 +211,8 @@ func (w *world) putWrong(p *pool) {
 		}
 	}
 	isLive := func(x unsafe.Pointer) bool { return p.live[w.place(p.of.arena, x)] != nil }
-	if free := slices.DeleteFunc(slices.Clone(p.seen), isLive); len(free) > 0 && p.there() && p.kind == poolPlain && w.chance(2) {
+	if free := slices.DeleteFunc(slices.Clone(p.seen), isLive); len(free) > 0 && p.there() && p.kind == poolPlain &&
+		w.chance(2) {
 		wrong = func() { p.plain.Put((*five)(free[w.random.IntN(len(free))])) }
 	}
 	v := w.recovered(wrong)

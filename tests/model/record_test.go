@@ -19,8 +19,10 @@ func (w *world) replay() {
 	w.check(err == nil && played.Whole, "replay of %d events: %v", played.Events, err)
 	again := report.Arenas
 	for i, was := range w.b.Report().Arenas {
-		w.check(was.Peak == again[i].Peak, "%s: a peak of %d, and of %d in the replay", was.Name, was.Peak, again[i].Peak)
-		w.check(was.MostOpen == again[i].MostOpen, "%s: %v open at most, and %v in the replay", was.Name, was.MostOpen, again[i].MostOpen)
+		w.check(was.Peak == again[i].Peak, "%s: a peak of %d, and of %d in the replay",
+			was.Name, was.Peak, again[i].Peak)
+		w.check(was.MostOpen == again[i].MostOpen, "%s: %v open at most, and %v in the replay", was.Name, was.MostOpen,
+			again[i].MostOpen)
 	}
 	w.did["replayed"]++
 	w.tooSmall(w.b.Report())

@@ -91,7 +91,8 @@ func (w *world) temp(s *life) {
 		return
 	case v != nil:
 		w.did["no room for Temp"]++
-		w.check(errors.Is(err, scope.ErrFull) && (free < uint64(n)+edges || s.real.Free() < 24), "Temp of %d of %d: %v", n, free, v)
+		w.check(errors.Is(err, scope.ErrFull) && (free < uint64(n)+edges || s.real.Free() < 24), "Temp of %d of %d: %v",
+			n, free, v)
 		s.full = true
 		return
 	}
@@ -123,7 +124,8 @@ func (w *world) build(s *life) {
 		}
 		pushed++
 	}
-	w.check(pushed*20 <= free && (pushed == uint64(n) || (pushed+1)*20+3 > free), "a Builder takes %d of %d into %d bytes", pushed, n, free)
+	w.check(pushed*20 <= free && (pushed == uint64(n) || (pushed+1)*20+3 > free),
+		"a Builder takes %d of %d into %d bytes", pushed, n, free)
 	w.check(longs.TryNew(s.real) == nil, "a scope allocates beside its Builder")
 	_ = s.real.Err()
 	s.wrong, s.full = true, false
@@ -179,7 +181,8 @@ func (w *world) grow(s *life) {
 	took := free - s.real.Free()
 	w.check(needed > cap(l.real) || took == 0, "Append takes %d bytes for what has room", took)
 	moved := unsafe.SliceData(longer) != unsafe.SliceData(l.real)
-	w.check(moved || took == 2*uint64(cap(longer)-cap(l.real)), "a list grows by %d bytes for %d more", took, cap(longer)-cap(l.real))
+	w.check(moved || took == 2*uint64(cap(longer)-cap(l.real)), "a list grows by %d bytes for %d more",
+		took, cap(longer)-cap(l.real))
 	l.real, l.copy = longer, append(l.copy, xs...)
 	w.check(slices.Equal(l.real, l.copy), "Append gives other values")
 	if l.it == nil || moved {
@@ -211,7 +214,8 @@ func (w *world) text(s *life) {
 		}
 		said += word
 	}
-	w.check(text.String() == said && free-s.real.Free() == uint64(len(said)), "a Text of %q says %q", said, text.String())
+	w.check(text.String() == said && free-s.real.Free() == uint64(len(said)), "a Text of %q says %q",
+		said, text.String())
 	if said != "" {
 		w.watch(s, unsafe.Slice(unsafe.StringData(text.String()), len(said)))
 	}

@@ -35,8 +35,8 @@ var background = context.Background()
 
 func plan() budget.Plan {
 	return budget.Plan{Name: "model",
-		Regions: []budget.RegionPlan{{Name: "init", Size: 128 * budget.KiB}, {Name: "room", Size: 192 * budget.KiB, Slots: rooms},
-			{Name: "level", Size: 256 * budget.KiB}},
+		Regions: []budget.RegionPlan{{Name: "init", Size: 128 * budget.KiB},
+			{Name: "room", Size: 192 * budget.KiB, Slots: rooms}, {Name: "level", Size: 256 * budget.KiB}},
 		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: workers, Size: 64 * budget.KiB},
 		Limits:  budget.Limits{Scopes: maxScopes, Pools: maxPools, Owned: maxOwned, Labels: maxLabels}}
@@ -89,7 +89,8 @@ func newWorld(seed uint64, limit int) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{b: b, random: rand.New(rand.NewPCG(seed, 18)), finalizers: map[int64]*finalizer{}, did: map[string]int{},
+	w := &world{b: b, random: rand.New(rand.NewPCG(seed, 18)), finalizers: map[int64]*finalizer{},
+		did:   map[string]int{},
 		exits: seed%2 == 0, wideAligns: seed%4 == 2, curious: seed%3 == 0, limit: limit, free: []int{3, 2}}
 	if seed%2 == 1 {
 		if w.recording, err = record.Start(b, &w.recorded); err != nil {
@@ -207,9 +208,11 @@ func (w *world) expect(what string, err error, t reported) {
 	w.check(errors.As(err, &misuse) == t.wrong, "%s says %v, and there was misuse: %v", what, err, t.wrong)
 	w.check(errors.Is(err, errLoader) == (t.other != nil && errors.Is(t.other, errLoader)), "%s says %v", what, err)
 	for _, id := range t.ids {
-		w.check(strings.Contains(err.Error(), fmt.Sprintf("object#%d ", id)), "%s doesn't say that %d failed: %v", what, id, err)
+		w.check(strings.Contains(err.Error(), fmt.Sprintf("object#%d ", id)), "%s doesn't say that %d failed: %v",
+			what, id, err)
 	}
-	w.check(strings.Count(err.Error(), "object#") == len(t.ids)+otherIDs(t.other), "%s says %v, and %v failed", what, err, t.ids)
+	w.check(strings.Count(err.Error(), "object#") == len(t.ids)+otherIDs(t.other), "%s says %v, and %v failed",
+		what, err, t.ids)
 	w.check(!strings.Contains(err.Error(), "runtime error"), "%s: %v", what, err)
 }
 
@@ -249,7 +252,8 @@ func (w *world) compare() {
 		if scratch, ok := w.scratch(i); ok {
 			s := scratch.Stats()
 			w.compareFigures(a, s.Used, s.Peak, s.Finalizers)
-			w.check(scratch.Depth() == len(a.near), "%s has %d open scopes, not %d", a.name, scratch.Depth(), len(a.near))
+			w.check(scratch.Depth() == len(a.near), "%s has %d open scopes, not %d", a.name, scratch.Depth(),
+				len(a.near))
 		}
 	}
 	w.check(r.ErrorCount == w.reported, "the report has %d errors, not %d: %q", r.ErrorCount, w.reported, r.Errors)
@@ -261,7 +265,8 @@ func (w *world) compare() {
 // compareFigures: the peak only rises and is at least the used bytes; a scope frees its bytes when
 // it closes.
 func (w *world) compareFigures(a *arena, used, peak, finalizers uint64) {
-	w.check(max(used, a.peak) <= peak && peak <= a.size, "%s uses %d, with a peak of %d after %d", a.name, used, peak, a.peak)
+	w.check(max(used, a.peak) <= peak && peak <= a.size, "%s uses %d, with a peak of %d after %d",
+		a.name, used, peak, a.peak)
 	w.check(len(a.near) > 0 || used == 0, "%s uses %d without a scope", a.name, used)
 	if a.back != nil {
 		w.check(used == *a.back, "%s uses %d, and %d before what closed was opened", a.name, used, *a.back)
@@ -295,7 +300,8 @@ func (w *world) compareItems(a *arena) {
 			w.fail("%s: what lies at %d has other bytes than were written", a.name, it.at)
 			return
 		}
-		w.check(it.at >= end && it.at+uint64(len(it.real)) <= a.size, "%s: what lies at %d overlaps another, or the edge", a.name, it.at)
+		w.check(it.at >= end && it.at+uint64(len(it.real)) <= a.size,
+			"%s: what lies at %d overlaps another, or the edge", a.name, it.at)
 		end = it.at + uint64(len(it.real))
 	}
 }

@@ -176,7 +176,8 @@ func (r *runner) buildC(k killer, dir, program string, files map[string]string) 
 			return nil, err
 		}
 		sources = append(sources, file)
-		calls += fmt.Sprintf("    puts(\"=== RUN   %s\");\n    fflush(stdout);\n    %[1]s();\n    puts(\"--- PASS: %[1]s\");\n", test)
+		calls += fmt.Sprintf("    puts(\"=== RUN   %s\");\n    fflush(stdout);\n    %[1]s();\n    puts(\"--- PASS: "+
+			"%[1]s\");\n", test)
 	}
 	main := filepath.Join(dir, "main.c")
 	text := "#include \"check.h\"\n\nint main(void) {\n" + calls + "    return 0;\n}\n"
@@ -219,7 +220,8 @@ func (r *runner) test(k killer, program string) verdict {
 	}
 	cmd := exec.Command(program)
 	if k.folder != "" {
-		cmd.Args = append(cmd.Args, "-test.run", k.pattern(), "-test.v", "-test.paniconexit0", "-test.timeout", most.String())
+		cmd.Args = append(cmd.Args, "-test.run", k.pattern(), "-test.v", "-test.paniconexit0", "-test.timeout",
+			most.String())
 		cmd.Dir = filepath.Join(r.root, filepath.FromSlash(k.folder))
 	}
 	for _, variable := range os.Environ() {

@@ -277,7 +277,8 @@ func (m *mutant) apply(root string) (map[string]string, error) {
 			}
 		}
 		if count != 1 {
-			return nil, fmt.Errorf("%s: %s: its old text stands %d times in %s, instead of once:\n%s", m.at, m.name, count, p.file, p.old)
+			return nil, fmt.Errorf("%s: %s: its old text stands %d times in %s, instead of once:\n%s",
+				m.at, m.name, count, p.file, p.old)
 		}
 		files[p.file] = text[:at] + p.new + text[at+len(p.old):]
 	}

@@ -24,7 +24,8 @@ func TestMutants(t *testing.T) {
 		}
 		k := m.killer
 		for file := range files {
-			assert.True(t, k.folder != "" || filepath.Dir(file) == "arena_c", "%s: %s: a test of tests/c kills mutants of arena_c alone", m.at, m.name)
+			assert.True(t, k.folder != "" || filepath.Dir(file) == "arena_c",
+				"%s: %s: a test of tests/c kills mutants of arena_c alone", m.at, m.name)
 		}
 		if k.folder != "" && functions[k.folder] == "" {
 			functions[k.folder] = testFiles(t, filepath.Join(root, k.folder))
@@ -80,7 +81,8 @@ func TestParse(t *testing.T) {
 	require.Len(t, all, 1)
 	m := all[0]
 	assert.Equal(t, "abc: it was a minus", m.fault)
-	assert.Equal(t, []place{{"sum/sum.go", "\treturn a + b\n", "\treturn a - b\n"}, {"sum/sum.go", "// Sum\n", ""}}, m.places)
+	assert.Equal(t, []place{{"sum/sum.go", "\treturn a + b\n", "\treturn a - b\n"}, {"sum/sum.go", "// Sum\n", ""}},
+		m.places)
 	assert.Equal(t, "UPFRONT_STEP=check go test sum -tags checked -run '^(TestSum|TestMore)$'", m.killer.String())
 	assert.Equal(t, "2s", m.killer.hangs.String())
 }

@@ -104,9 +104,9 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"undefined: c", "it doesn't compile", "it always fails", "go test sum -run '^(TestRed)$' fails without a mutant",
-		"TestLong didn't run: it is skipped, or isn't there", "TestNone didn't run", "6 of 11 killed, ",
-	} {
+		"undefined: c", "it doesn't compile", "it always fails",
+		"go test sum -run '^(TestRed)$' fails without a mutant", "TestLong didn't run: it is skipped, or isn't there",
+		"TestNone didn't run", "6 of 11 killed, "} {
 		assert.Contains(t, out.String(), want)
 	}
 	require.Equal(t, 6, killed)
@@ -159,10 +159,11 @@ func TestC(t *testing.T) {
 		"arena_c/sum.c":   "#include \"sum.h\"\n\nint sum(int a, int b) {\n    return a + b;\n}\n",
 		"arena_c/sum.h":   "int sum(int a, int b);\n",
 		"tests/c/check.h": "#include <stdio.h>\n#include <stdlib.h>\n#include \"sum.h\"\nvoid test_sum(void);\n",
-		"tests/c/sum.c":   "#include \"check.h\"\n\nvoid test_sum(void) {\n    if (sum(2, 3) != 5)\n        exit(1);\n}\n",
-		"tests/mutants/testdata/c.txt": "=== minus\nfault: none\nc: test_sum\n--- old arena_c/sum.c\n    return a + b;\n--- new\n" +
-			"    return a - b;\n\n=== twin\nfault: none\nc: test_sum\nflags: -O2\n--- old arena_c/sum.c\n    return a + b;\n" +
-			"--- new\n    return b + a;\n",
+		"tests/c/sum.c": "#include \"check.h\"\n\nvoid test_sum(void) {\n    if (sum(2, 3) != 5)\n        " +
+			"exit(1);\n}\n",
+		"tests/mutants/testdata/c.txt": "=== minus\nfault: none\nc: test_sum\n--- old arena_c/sum.c\n    return a + " +
+			"b;\n--- new\n    return a - b;\n\n=== twin\nfault: none\nc: test_sum\nflags: -O2\n--- old " +
+			"arena_c/sum.c\n    return a + b;\n--- new\n    return b + a;\n",
 	} {
 		file := filepath.Join(root, filepath.FromSlash(name))
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))

@@ -71,8 +71,8 @@ func random(w io.Writer, root string, folders []string, match string, n int, see
 					}
 				}
 			}
-			return fmt.Errorf("nothing compiles from %s:%d to %s:%d", row[from].file.name, row[from].faults[0].inOneLine,
-				row[to-1].file.name, row[to-1].faults[0].inOneLine)
+			return fmt.Errorf("nothing compiles from %s:%d to %s:%d", row[from].file.name,
+				row[from].faults[0].inOneLine, row[to-1].file.name, row[to-1].faults[0].inOneLine)
 		}(); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (s *source) print(w io.Writer, seed uint64, number int, f fault, changed st
 		}
 	}
 	base := strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(filepath.Base(s.name)))
-	fmt.Fprintf(w, "\n=== random-%d-%d-%s\nfault: %s: %s.\ntest: %s Test\n--- old %s\n%s--- new\n%s", seed, number, base,
-		strings.TrimSuffix(s.name, filepath.Ext(s.name)), f.is, filepath.ToSlash(filepath.Dir(s.name)), s.name, text(),
-		strings.Join(new[from:len(new)-behind], ""))
+	fmt.Fprintf(w, "\n=== random-%d-%d-%s\nfault: %s: %s.\ntest: %s Test\n--- old %s\n%s--- new\n%s",
+		seed, number, base, strings.TrimSuffix(s.name, filepath.Ext(s.name)), f.is,
+		filepath.ToSlash(filepath.Dir(s.name)), s.name, text(), strings.Join(new[from:len(new)-behind], ""))
 }

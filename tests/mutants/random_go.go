@@ -177,7 +177,8 @@ func faultsOfGo(text string) (all []fault, err error) {
 			}
 		case *ast.BinaryExpr:
 			if other, is := swapped[n.Op]; is {
-				add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String(), n.Op.String()+" becomes "+other.String())
+				add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String(),
+					n.Op.String()+" becomes "+other.String())
 			}
 		case *ast.BasicLit:
 			if number, err := strconv.ParseUint(n.Value, 0, 62); n.Kind == token.INT && err == nil {

@@ -116,11 +116,12 @@ func TestRandom(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module example.com/sum\n\ngo 1.26\n",
-		"sum/sum.go": "package sum\n\nimport \"fmt\"\n\nfunc a() {\n\tx := 1\n\tfmt.Println(x)\n}\n\nfunc b() {\n\tx := 1\n" +
-			"\tfmt.Println(x)\n}\n",
-		"sum/windows.go":   "//go:build windows\n\npackage sum\n\nfunc c() int { return 1 }\n",
-		"sum/sum_test.go":  "package sum\n\nconst one = 1\n",
-		"core/sum.c":       "#include \"sum.h\"\n\nint sum(int a) {\n#ifdef _WIN32\n    a = 1;\n#endif\n    return a + one();\n}\n",
+		"sum/sum.go": "package sum\n\nimport \"fmt\"\n\nfunc a() {\n\tx := 1\n\tfmt.Println(x)\n}\n\nfunc b() " +
+			"{\n\tx := 1\n\tfmt.Println(x)\n}\n",
+		"sum/windows.go":  "//go:build windows\n\npackage sum\n\nfunc c() int { return 1 }\n",
+		"sum/sum_test.go": "package sum\n\nconst one = 1\n",
+		"core/sum.c": "#include \"sum.h\"\n\nint sum(int a) {\n#ifdef _WIN32\n    a = 1;\n#endif\n    return " +
+			"a + one();\n}\n",
 		"core/sum.h":       "static inline int one(void) { return 1; }\n",
 		"core/unused.h":    "static inline int two(void) { return 2; }\n",
 		"core/texts/x.txt": "",
@@ -154,8 +155,9 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]bool{
-		"core/sum.c: core/sum: a function returns early.": true, "core/sum.h: core/sum: a function returns early.": true,
-		"core/sum.h: core/sum: a number is one more.": true, "sum/sum.go: sum/sum: a function returns early.": true,
+		"core/sum.c: core/sum: a function returns early.": true,
+		"core/sum.h: core/sum: a function returns early.": true,
+		"core/sum.h: core/sum: a number is one more.":     true, "sum/sum.go: sum/sum: a function returns early.": true,
 		"sum/sum.go: sum/sum: a number is one more.": true,
 	}, seen, "a dropped Println leaves x unused")
 

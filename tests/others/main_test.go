@@ -71,8 +71,10 @@ func TestPage(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	rows := []row.Row{
-		{Task: "frogs", Name: "in a pond", Resident: 16 << 20, Garbage: 3 << 29, Collections: 7, Time: 1234 * time.Millisecond,
-			More: []row.Figure{{Name: "hops", Value: 1200}, {Name: "a hop", Value: 0.000012345, Unit: "s"}, {Name: "eggs", Value: 2048, Unit: "bytes"}}, Bound: "it\n| croaks"},
+		{Task: "frogs", Name: "in a pond", Resident: 16 << 20, Garbage: 3 << 29, Collections: 7,
+			Time: 1234 * time.Millisecond,
+			More: []row.Figure{{Name: "hops", Value: 1200}, {Name: "a hop", Value: 0.000012345, Unit: "s"},
+				{Name: "eggs", Value: 2048, Unit: "bytes"}}, Bound: "it\n| croaks"},
 		{Task: "frogs", Name: "outside", Resident: 1023, Time: 56789 * time.Microsecond},
 	}
 	assert.Equal(t, `

@@ -12,7 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/others/row"
 )
 
-var columns = []string{"task", "program", "resident", "garbage", "collections", "CPU time", "figures of the task", "at the bound"}
+var columns = []string{"task", "program", "resident", "garbage", "collections", "CPU time", "figures of the task",
+	"at the bound"}
 
 // The columns of numbers, and the last, whose texts may be long.
 const firstNumber, lastNumber, last = 2, 5, 7

@@ -104,7 +104,8 @@ func TestTimelineMoves(t *testing.T) {
 	eval[bool](p, `(`+picture+`.scrollIntoView(), true)`)
 	p.until("it is drawn", picture+`.complete && `+picture+`.naturalWidth > 0`)
 	before := eval[string](p, picture+`.src`)
-	p.until("it is a newer one", picture+`.src !== "`+before+`" && `+picture+`.complete && `+picture+`.naturalWidth > 0`)
+	p.until("it is a newer one", picture+`.src !== "`+before+`" && `+picture+`.complete && `+picture+
+		`.naturalWidth > 0`)
 	p.clean()
 }
 

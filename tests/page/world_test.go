@@ -49,7 +49,8 @@ func begin(t *testing.T) {
 	chromium := "/usr/bin/chromium"
 	script := filepath.Join(build, "node_modules/axe-core/axe.min.js")
 	type tool struct{ tool, debian string }
-	for what, file := range map[tool]string{{"Chromium", "chromium"}: chromium, {"axe-core, which make gate ARGS=pages installs,", ""}: script} {
+	for what, file := range map[tool]string{{"Chromium", "chromium"}: chromium,
+		{"axe-core, which make gate ARGS=pages installs,", ""}: script} {
 		if _, err := os.Stat(file); err == nil {
 			continue
 		}

@@ -28,8 +28,10 @@ var (
 
 func openBudget(t *testing.T) *budget.Budget {
 	t.Helper()
-	b, err := budget.Open(budget.Plan{Name: "race", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}},
-		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}, Scratch: budget.ScratchPlan{Workers: 3, Size: 256 * budget.KiB}})
+	b, err := budget.Open(budget.Plan{Name: "race",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+		Scratch: budget.ScratchPlan{Workers: 3, Size: 256 * budget.KiB}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	return b
@@ -75,7 +77,8 @@ func TestEverydayOperationsDoNotCross(t *testing.T) {
 
 // everyday has the operations of a tick.
 func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
-	pool, objects, handles, shared := frogs.Pool(s, 4), living.Pool(s, 2*rounds), frogs.HandlePool(s, 4), frogs.SharedPool(s, 4)
+	pool, objects, handles, shared := frogs.Pool(s, 4), living.Pool(s, 2*rounds), frogs.HandlePool(s, 4),
+		frogs.SharedPool(s, 4)
 	level := b.Region("level")
 	loaded, err := budget.Load(ctx, level, func(s scope.Scope) (*frog, error) { return frogs.New(s), nil })
 	require.NoError(t, err)
@@ -85,10 +88,20 @@ func everyday(t *testing.T, b *budget.Budget, s scope.Scope) map[string]func() {
 	noPools := openBudget(t)
 	noPools.Scratch(0, 0).Open("a")
 	return map[string]func(){
-		"New":               func() { frogs.New(s); frogs.TryNew(s); living.New(s) },
-		"temporaries":       func() { frogs.New(temp); frogs.TrySlice(temp, 3) },
-		"Alloc":             func() { s.AllocUnzeroed(8, 8); s.TryAllocUnzeroed(8, 64); s.Bytes(3); s.BytesUnzeroed(64, 64) },
-		"Slice":             func() { frogs.Slice(s, 3); frogs.TrySlice(s, 3); frogs.SliceCap(s, 1, 3); frogs.Clone(s, nil) },
+		"New":         func() { frogs.New(s); frogs.TryNew(s); living.New(s) },
+		"temporaries": func() { frogs.New(temp); frogs.TrySlice(temp, 3) },
+		"Alloc": func() {
+			s.AllocUnzeroed(8, 8)
+			s.TryAllocUnzeroed(8, 64)
+			s.Bytes(3)
+			s.BytesUnzeroed(64, 64)
+		},
+		"Slice": func() {
+			frogs.Slice(s, 3)
+			frogs.TrySlice(s, 3)
+			frogs.SliceCap(s, 1, 3)
+			frogs.Clone(s, nil)
+		},
 		"Frame":             func() { frogs.New(b.Frame()) },
 		"NextFrame":         func() { frogs.New(noPools.Frame()); _ = noPools.NextFrame() },
 		"Scratch":           func() { b.Scratch(1, 0).Depth() },
@@ -116,14 +129,22 @@ func each(pool scope.Pool[frog]) {
 func inScope() map[string]func(scope.Scope) {
 	return map[string]func(scope.Scope){
 		"finalizers": func(s scope.Scope) { living.New(s); living.Slice(s, 3); s.Defer(func() {}) },
-		"nested":     func(s scope.Scope) { _ = s.Open("c").Close(); _ = s.Do("d", func(scope.Scope) error { return nil }) },
+		"nested": func(s scope.Scope) {
+			_ = s.Open("c").Close()
+			_ = s.Do("d", func(scope.Scope) error { return nil })
+		},
 		"Make":       func(s scope.Scope) { _, _ = frogs.Make(s, func(*frog) error { return nil }) },
 		"Make fails": func(s scope.Scope) { _, _ = frogs.Make(s, func(*frog) error { return io.EOF }) },
 		"Label":      func(s scope.Scope) { _ = scope.Label(s, "fish", func() error { return nil }) },
 		"Append":     func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) },
 		"Builder":    func(s scope.Scope) { x := frogs.Build(s); x.Push(frog{}); x.TryPush(frog{}); x.Done() },
 		"List":       func(s scope.Scope) { l := container.NewList(s, frogs, 4); l.Push(frog{}); l.Pop(); l.Clear() },
-		"Deque":      func(s scope.Scope) { d := container.NewDeque(s, frogs, 4); d.PushFront(frog{}); d.PopBack(); d.Clear() },
+		"Deque": func(s scope.Scope) {
+			d := container.NewDeque(s, frogs, 4)
+			d.PushFront(frog{})
+			d.PopBack()
+			d.Clear()
+		},
 		"Map": func(s scope.Scope) {
 			m := container.NewMap(s, numbers, frogs, 4)
 			m.Set(7, frog{})

@@ -88,7 +88,8 @@ func (t target) prepare() error {
 // build builds the files of a device: the library, frogpond and the C library.
 func (p *prover) build(t target) error {
 	args := append([]string{"build"}, t.Flags...)
-	if err := p.do(goCommand("", append(args, "./arena/...", "./scope/...", "./budget/...", "./platform/...")...).with(t.env()...)); err != nil {
+	if err := p.do(goCommand("", append(args, "./arena/...", "./scope/...", "./budget/...",
+		"./platform/...")...).with(t.env()...)); err != nil {
 		return err
 	}
 	if err := p.do(goCommand("", append(args, "-o", t.folder()+"/", "./"+frogpond)...).with(t.env()...)); err != nil {
@@ -187,7 +188,8 @@ func (p *prover) saves(t target, wad string, maps ...string) error {
 		return err
 	}
 	there := strings.Join(append(t.run(0), t.folder()+"/frogpond"), " ")
-	return p.do(command{args: append([]string{"sh", frogpond + "/save.sh", "build/frogpond", there, t.folder() + "/saves", wad}, maps...)})
+	return p.do(command{args: append([]string{"sh", frogpond + "/save.sh", "build/frogpond", there,
+		t.folder() + "/saves", wad}, maps...)})
 }
 
 // eachDevice plays the built-in maps as on each device: with its plan, its processor, its pages.
@@ -228,7 +230,8 @@ func (p *prover) device(t target, d device) error {
 	if err = p.do(goCommand("", args...).with(append(t.env(), d.Env, "CGO_CFLAGS=-O2 -g "+d.CFlags)...)); err != nil {
 		return err
 	}
-	return p.do(command{dir: frogpond, args: append(t.run(0), program, "-test.run=^TestHashes$/^builtin$", "-plan="+plan)}.with(
+	return p.do(command{dir: frogpond, args: append(t.run(0), program, "-test.run=^TestHashes$/^builtin$",
+		"-plan="+plan)}.with(
 		"QEMU_CPU="+d.CPU, "QEMU_PAGESIZE="+strconv.Itoa(d.Page)))
 }
 
@@ -261,7 +264,8 @@ func (p *prover) dist(t target) error {
 	if err != nil {
 		return err
 	}
-	readme := strings.NewReplacer("@VERSION@", version, "@TARGET@", t.Name, "@CC@", t.cc(), "@LIBC@", newestGlibc(needs)).Replace(string(text))
+	readme := strings.NewReplacer("@VERSION@", version, "@TARGET@", t.Name, "@CC@", t.cc(), "@LIBC@",
+		newestGlibc(needs)).Replace(string(text))
 	if err = os.WriteFile(filepath.Join(root, "README"), []byte(readme), 0o644); err != nil {
 		return err
 	}
@@ -341,7 +345,8 @@ func pack(file, in, name string, at time.Time) (err error) {
 		if err != nil {
 			return err
 		}
-		header := &tar.Header{Name: path, ModTime: at, Mode: 0o644, Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Size: info.Size()}
+		header := &tar.Header{Name: path, ModTime: at, Mode: 0o644, Format: tar.FormatUSTAR, Typeflag: tar.TypeReg,
+			Size: info.Size()}
 		if d.IsDir() {
 			header.Name, header.Typeflag, header.Size = path+"/", tar.TypeDir, 0
 		}

@@ -54,7 +54,8 @@ func TestWithoutCompilers(t *testing.T) {
 	t.Chdir(dir)
 	bin := filepath.Join(dir, "bin")
 	require.NoError(t, os.Mkdir(bin, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "mips-linux-gnu-gcc"), []byte("#!/bin/sh\necho /bin/sh\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "mips-linux-gnu-gcc"), []byte("#!/bin/sh\necho /bin/sh\n"),
+		0o755))
 	t.Setenv("PATH", bin)
 	mips := target{Name: "linux-mips", Machine: "mips", Debian: []string{"gcc-mips"}}
 	arm := target{Name: "linux-arm", Machine: "arm", ABI: "gnueabihf", Debian: []string{"gcc-arm", "qemu"}}
@@ -71,7 +72,8 @@ func TestWithoutCompilers(t *testing.T) {
 	assert.Equal(t, filepath.Join(bin, "mips-linux-gnu-gcc"), link)
 	p.requireAll = false
 	require.NoError(t, p.conclude())
-	assert.Contains(t, out.String(), "linux-arm: arm-linux-gnueabihf-gcc, or its C library, is missing; Debian's package gcc-arm, qemu brings it")
+	assert.Contains(t, out.String(), "linux-arm: arm-linux-gnueabihf-gcc, or its C library, is missing; Debian's "+
+		"package gcc-arm, qemu brings it")
 	p.requireAll = true
 	assert.Error(t, p.conclude())
 
@@ -118,7 +120,8 @@ func TestExceptions(t *testing.T) {
 			files, err := filepath.Glob(pack + "/*_test.go")
 			require.NoError(t, err)
 			for _, file := range files {
-				assert.NotContains(t, read(t, file), "func "+e.test+"(t *testing.T)", "%s would be left out as well", file)
+				assert.NotContains(t, read(t, file), "func "+e.test+"(t *testing.T)", "%s would be left out as well",
+					file)
 			}
 		}
 	}
@@ -141,8 +144,10 @@ func TestSelf(t *testing.T) {
 	dir := t.TempDir()
 	// The fake of an emulator runs a shell's script, and passes on the name that -0 gives it.
 	fake, program := filepath.Join(dir, "qemu"), filepath.Join(dir, "p.test")
-	require.NoError(t, os.WriteFile(fake, []byte("#!/bin/sh\nSELF=$2 LEVEL=$LEVEL+ exec sh \"$3\" \"$4\" \"$5\"\n"), 0o755))
-	require.NoError(t, os.WriteFile(program, []byte(`echo "$LEVEL $1 $2"; [ "$LEVEL" = ++ ] || exec "$SELF" "$1" again`), 0o644))
+	require.NoError(t, os.WriteFile(fake, []byte("#!/bin/sh\nSELF=$2 LEVEL=$LEVEL+ exec sh \"$3\" \"$4\" \"$5\"\n"),
+		0o755))
+	require.NoError(t,
+		os.WriteFile(program, []byte(`echo "$LEVEL $1 $2"; [ "$LEVEL" = ++ ] || exec "$SELF" "$1" again`), 0o644))
 	out, err := exec.Command(script, fake, program, "-test.run=a b", "once").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	assert.Equal(t, "+ -test.run=a b once\n++ -test.run=a b again\n", string(out))

@@ -17,7 +17,8 @@ type exception struct {
 var exceptions = []exception{
 	{"budget", "TestAddressesInEveryRun", "the emulator's own choice of addresses is the same in each run", false},
 	{"budget", "TestOpenNearTheLimitOfAGroup", "the group's limit counts the emulator's memory", false},
-	{"budget", "TestOpenUnderALimitOfAddresses", "the emulator needs addresses, and ends or hangs under the limit", false},
+	{"budget", "TestOpenUnderALimitOfAddresses", "the emulator needs addresses, and ends or hangs under the limit",
+		false},
 	{"budget", "TestReportSaysWhatThePagesCost", "the emulator's mincore fails for a range with a guard", false},
 	{"platform", "TestReadOfProtectedPage", "the emulator of armv7 leaves out the address of a fault", true},
 	{"tests/frogpond", "TestServe", "its bound of the process's memory leaves out the emulator's", false},

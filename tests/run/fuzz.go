@@ -18,7 +18,8 @@ func fuzzTargets() (found map[string][]string, err error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && path != "." && (path == "build" || d.Name() == "testdata" || d.Name() == ".git" || hasModule(path)) {
+		if d.IsDir() && path != "." && (path == "build" || d.Name() == "testdata" || d.Name() == ".git" ||
+			hasModule(path)) {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, "_test.go") {
@@ -82,13 +83,14 @@ func (p *prover) fuzz(time, pattern string) error {
 func (p *prover) fuzzOne(dir, program, name, time, cache string) (err error) {
 	for range 3 {
 		var out strings.Builder
-		err = p.start(command{dir: dir, args: []string{program, "-test.run=^$", "-test.fuzz=^" + name + "$", "-test.fuzztime=" + time,
-			"-test.fuzzcachedir=" + cache}}, &out, &out)
+		err = p.start(command{dir: dir, args: []string{program, "-test.run=^$", "-test.fuzz=^" + name + "$",
+			"-test.fuzztime=" + time, "-test.fuzzcachedir=" + cache}}, &out, &out)
 		fmt.Fprint(p.log, out.String())
 		if err == nil {
 			return nil
 		}
-		if !strings.Contains(out.String(), "context deadline exceeded") || strings.Contains(out.String(), "Failing input") {
+		if !strings.Contains(out.String(), "context deadline exceeded") ||
+			strings.Contains(out.String(), "Failing input") {
 			p.say("%s", out.String())
 			return err
 		}

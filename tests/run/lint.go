@@ -18,7 +18,8 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
 // tagsOf are build tags of modules. With libsqlite3, a module links Debian's SQLite instead of
 // compiling its own.
-var tagsOf = map[string]string{"arena/with/sqlite": "libsqlite3", "tests/full": "libsqlite3", "tests/group": "libsqlite3"}
+var tagsOf = map[string]string{"arena/with/sqlite": "libsqlite3", "tests/full": "libsqlite3",
+	"tests/group": "libsqlite3"}
 
 // fleet is a module that compiles Kubernetes' scheduler and API server, which takes minutes. Only
 // make soak has a part for it.
@@ -73,7 +74,8 @@ func (p *prover) lint(names []string, all bool) error {
 		tags := "-tags=" + tagsOf[name]
 		commands := []command{goCommand(name, "vet", tags, "./...")}
 		if all || name == "." {
-			commands = append(commands, goCommand(name, "mod", "tidy", "-diff"), goCommand(name, "run", staticcheck, tags, "./..."))
+			commands = append(commands, goCommand(name, "mod", "tidy", "-diff"),
+				goCommand(name, "run", staticcheck, tags, "./..."))
 		}
 		if all {
 			commands = append(commands, goCommand(name, "vet", "-vettool="+vet, tags, "./..."))

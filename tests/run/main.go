@@ -64,7 +64,9 @@ func run(args []string) error {
 	case "cross":
 		return p.cross(t, args)
 	case "cross-test":
-		return errors.Join(p.eachTarget(t.Targets, args, func(t target) error { return p.emulated(t, t.Tests, t.Paged) }), p.conclude())
+		return errors.Join(p.eachTarget(t.Targets, args, func(t target) error {
+			return p.emulated(t, t.Tests, t.Paged)
+		}), p.conclude())
 	case "device":
 		return p.eachDevice(t, args)
 	case "dist":

@@ -53,31 +53,37 @@ var all = []string{"./..."}
 func checkParts(m matrix, t targets) []part {
 	check := []string{"UPFRONT_STEP=check"}
 	list := []part{
-		{"lint", "format; vet of each module; staticcheck of the root and its go.mod", func(p *prover) error { return p.lint(nil, false) }},
+		{"lint", "format; vet of each module; staticcheck of the root and its go.mod", func(p *prover) error {
+			return p.lint(nil, false)
+		}},
 		{"test", "every package's tests in full, in the release build", tests(check, []string{vetted}, all)},
 		{"core", "the C core without Go: gcc, g++, sanitizers, each branch taken", core("")},
 	}
 	for _, f := range flavours {
-		list = append(list, part{f.name, "quick tests of the packages that differ in this build", tests(nil, slices.Concat(f.flags, []string{vetted}), m.of(f.name))})
+		list = append(list, part{f.name, "quick tests of the packages that differ in this build",
+			tests(nil, slices.Concat(f.flags, []string{vetted}), m.of(f.name))})
 	}
 	return append(list,
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(check)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(check)},
 		part{"full", "SQLite and tree-sitter while C's malloc is full", full(check)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(check)},
-		part{"arm64", "the C core's tests for arm64 under an emulator; a saved game goes there and back", on(t, "linux-arm64", func(p *prover, x target) error {
-			if err := p.emulatedCore(x); err != nil {
-				return err
-			}
-			return p.saves(x, "builtin", "MAP03")
-		})},
+		part{"arm64", "the C core's tests for arm64 under an emulator; a saved game goes there and back",
+			on(t, "linux-arm64", func(p *prover, x target) error {
+				if err := p.emulatedCore(x); err != nil {
+					return err
+				}
+				return p.saves(x, "builtin", "MAP03")
+			})},
 	)
 }
 
 func gateParts(t targets) []part {
 	gate := []string{"UPFRONT_STEP=gate"}
 	list := []part{
-		{"lint", "format, vet, staticcheck, upfront-vet and tidiness of each module", func(p *prover) error { return p.lint(nil, true) }},
+		{"lint", "format, vet, staticcheck, upfront-vet and tidiness of each module", func(p *prover) error {
+			return p.lint(nil, true)
+		}},
 		{"test", "every package's tests in full, in the release build", tests(gate, nil, all)},
 		{"core", "the C core without Go: gcc, g++, sanitizers, each branch taken", core("")},
 	}
@@ -85,27 +91,32 @@ func gateParts(t targets) []part {
 		list = append(list, part{f.name, "every package's quick tests in this build", tests(nil, f.flags, all)})
 	}
 	return append(list,
-		part{"collector", "scope, budget and the model with a collector that runs all the time and checks itself", tests(
-			[]string{"GOGC=1", "GODEBUG=gccheckmark=1,clobberfree=1"}, nil, []string{"./scope/...", "./budget/...", "./tests/model"})},
+		part{"collector", "scope, budget and the model with a collector that runs all the time and checks itself",
+			tests(
+				[]string{"GOGC=1", "GODEBUG=gccheckmark=1,clobberfree=1"}, nil,
+				[]string{"./scope/...", "./budget/...", "./tests/model"})},
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(gate)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
 		part{"full", "SQLite and tree-sitter while C's malloc is full, in five builds", full(gate)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(gate)},
 		part{"group", "processes in memory cgroups, each with the sum of its plan and a constant", group(gate)},
-		part{"others", "other people's programs in a budget, and other caches: their tests, and short tables", others(gate)},
+		part{"others", "other people's programs in a budget, and other caches: their tests, and short tables",
+			others(gate)},
 		part{"growth", "frogpond's memory, compared with the record", growth},
 		part{"pages", "the pages of a running frogpond in Chromium", pages},
 		part{"fuzz", "each fuzz target for 2,000 executions", func(p *prover) error { return p.fuzz("2000x", "") }},
-		part{"arm64", "quick tests for arm64 under an emulator; a saved game goes there and back", on(t, "linux-arm64", func(p *prover, x target) error {
-			if err := p.emulated(x, x.Tests, nil); err != nil {
-				return err
-			}
-			return p.saves(x, "builtin", "MAP03")
-		})},
+		part{"arm64", "quick tests for arm64 under an emulator; a saved game goes there and back",
+			on(t, "linux-arm64", func(p *prover, x target) error {
+				if err := p.emulated(x, x.Tests, nil); err != nil {
+					return err
+				}
+				return p.saves(x, "builtin", "MAP03")
+			})},
 		part{"arm", "quick tests for armv7 under an emulator", on(t, "linux-arm", func(p *prover, x target) error {
 			return p.emulated(x, x.Tests, nil)
 		})},
-		part{"windows", "the library's and frogpond's tests, the tool's and README's program, under Wine", windows(t.windows(), wineGate)},
+		part{"windows", "the library's and frogpond's tests, the tool's and README's program, under Wine",
+			windows(t.windows(), wineGate)},
 		part{"compiled", "compiled only: Windows and macOS", func(p *prover) error {
 			for _, x := range t.Compiled {
 				if err := p.compile(x); err != nil {

@@ -65,8 +65,8 @@ func TestMatrixRule(t *testing.T) {
 	assert.Equal(t, []string{"arena", "locks", "named", "plain", "raced", "starts", "tagged"}, m.packages)
 	assert.Equal(t, map[[2]string]string{
 		{"checked", "tagged"}: "only_checked.go", {"race", "raced"}: "p.go", {"asan", "named"}: "arena_c.Asan",
-		{"race", "starts"}: "go in p_test.go", {"race", "locks"}: "sync.Mutex in p.go", {"bindings", "arena"}: "the bindings",
-	}, m.why)
+		{"race", "starts"}: "go in p_test.go", {"race", "locks"}: "sync.Mutex in p.go",
+		{"bindings", "arena"}: "the bindings"}, m.why)
 	assert.Equal(t, []string{"./locks", "./raced", "./starts"}, m.of("race"))
 }
 
@@ -142,7 +142,8 @@ func TestProver(t *testing.T) {
 
 	out.Reset()
 	err := p.prove([]part{{"bad", "", sh("echo why; exit 3")}, {"never", "", sh("echo never")}})
-	assert.ErrorContains(t, err, "bad: WORD=frog sh -c echo why; exit 3: exit status 3; all output is in build/run/bad.log")
+	assert.ErrorContains(t, err, "bad: WORD=frog sh -c echo why; exit 3: exit status 3; all output is in "+
+		"build/run/bad.log")
 	assert.Contains(t, out.String(), "why\nbad        FAILED")
 	assert.NotContains(t, ran, "never")
 	log, err := os.ReadFile("build/run/bad.log")
@@ -155,7 +156,8 @@ func TestUnproven(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lacks := []part{{"counts", "", func(p *prover) error {
 		p.lacks("counts", "valgrind", "valgrind")
-		return p.do(command{args: []string{"echo", step.Unproven + "counts: valgrind is missing; Debian's package valgrind brings it"}})
+		return p.do(command{args: []string{"echo",
+			step.Unproven + "counts: valgrind is missing; Debian's package valgrind brings it"}})
 	}}}
 	for _, all := range []bool{false, true} {
 		var out bytes.Buffer
@@ -163,7 +165,8 @@ func TestUnproven(t *testing.T) {
 		p.requireAll = all
 		err := p.prove(lacks)
 		assert.Equal(t, all, err != nil)
-		assert.Equal(t, 1, strings.Count(out.String(), "not proven here: counts: valgrind is missing; Debian's package valgrind brings it\n"))
+		assert.Equal(t, 1, strings.Count(out.String(), "not proven here: counts: valgrind is missing; Debian's "+
+			"package valgrind brings it\n"))
 	}
 }
 

@@ -19,7 +19,9 @@ const (
 func soakParts(t targets) []part {
 	soak := []string{"UPFRONT_STEP=soak", "UPFRONT_TIME=1s"}
 	list := []part{
-		{"mutants", "faults put into the code, each found by its test", func(p *prover) error { return p.do(goCommand("", "run", "./tests/mutants")) }},
+		{"mutants", "faults put into the code, each found by its test", func(p *prover) error {
+			return p.do(goCommand("", "run", "./tests/mutants"))
+		}},
 		{"static", "staticcheck of the files that each build leaves out", static},
 		{"core", "the C core by clang, and under valgrind", core("soak")},
 		{"test", "every package's tests in their long form, in the release build", tests(soak, nil, all)},
@@ -30,22 +32,29 @@ func soakParts(t targets) []part {
 	return append(list,
 		part{"model", "random programs for a minute in each build, compared with a model", model},
 		part{"sweep", "every special line of Freedoom's maps, fired", sweep},
-		part{"pages", "tests for arm64, some in full; platform's and budget's also with pages of 16 and 64 KiB", on(t, "linux-arm64", func(p *prover, x target) error {
-			return p.emulated(x, x.Tests, x.Paged)
-		})},
-		part{"saves", "a saved game of Freedoom goes to arm64 and back, and is played again there", on(t, "linux-arm64", savesThere)},
+		part{"pages", "tests for arm64, some in full; platform's and budget's also with pages of 16 and 64 KiB",
+			on(t, "linux-arm64", func(p *prover, x target) error {
+				return p.emulated(x, x.Tests, x.Paged)
+			})},
+		part{"saves", "a saved game of Freedoom goes to arm64 and back, and is played again there",
+			on(t, "linux-arm64", savesThere)},
 		part{"targets", "the tests of every other target", func(p *prover) error { return p.emulateOthers(t) }},
-		part{"windows", "under Wine: all of Freedoom's maps, and the library's tests in checked builds", windows(t.windows(), wineSoak)},
+		part{"windows", "under Wine: all of Freedoom's maps, and the library's tests in checked builds",
+			windows(t.windows(), wineSoak)},
 		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
-		part{"next", "format, vet, the heart's, a full C heap's and upfront-vet's tests under the next release of Go", next},
+		part{"next", "format, vet, the heart's, a full C heap's and upfront-vet's tests under the next release of Go",
+			next},
 		part{"fuzz", "each fuzz target for a minute", func(p *prover) error { return p.fuzz("1m", "") }},
 		part{"hostile", "decoders of foreign input, fuzzed for ten minutes each", func(p *prover) error {
-			return p.fuzz("10m", "Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read|Replay|Packets|Views|Client|Save|Record|Scores)")
+			return p.fuzz("10m",
+				"Fuzz(Load|Compile|WAD|Apply|Image|Decompress|Read|Replay|Packets|Views|Client|Save|Record|Scores)")
 		}},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow: all tests, in three builds", soakClients},
-		part{"full", "SQLite and tree-sitter while C's malloc is full, 100 runs of each size", full([]string{"UPFRONT_STEP=soak"})},
+		part{"full", "SQLite and tree-sitter while C's malloc is full, 100 runs of each size",
+			full([]string{"UPFRONT_STEP=soak"})},
 		part{"group", "processes of 1,000 plans in memory cgroups", group([]string{"UPFRONT_STEP=soak"})},
-		part{"others", "other people's programs in a budget, and other caches: their tests in full", others([]string{"UPFRONT_STEP=soak"})},
+		part{"others", "other people's programs in a budget, and other caches: their tests in full",
+			others([]string{"UPFRONT_STEP=soak"})},
 		part{"fleet", "servers of plans, placed by Kubernetes' scheduler, and created in its API server", kubernetes},
 	)
 }
@@ -57,7 +66,8 @@ func static(p *prover) error {
 	for _, f := range flavours {
 		lines.WriteString(f.name + ": GOFLAGS=" + strings.Join(f.flags, " ") + "\n")
 	}
-	script := "printf '" + strings.ReplaceAll(lines.String(), "\n", `\n`) + "' | go run " + staticcheck + " -matrix ./..."
+	script := "printf '" + strings.ReplaceAll(lines.String(), "\n", `\n`) + "' | go run " + staticcheck +
+		" -matrix ./..."
 	return p.do(command{args: []string{"sh", "-c", script}})
 }
 
@@ -114,7 +124,8 @@ func next(p *prover) error {
 		return err
 	}
 	env := []string{nextGo, "UPFRONT_STEP=check"}
-	if err := p.goTest("", env, false, limit, "./arena", "./scope/...", "./budget/...", "./tests/conformance"); err != nil {
+	if err := p.goTest("", env, false, limit, "./arena", "./scope/...", "./budget/...",
+		"./tests/conformance"); err != nil {
 		return err
 	}
 	if err := full(env)(p); err != nil {
@@ -127,7 +138,8 @@ func soakClients(p *prover) error {
 	if err := p.do(goCommand("", "run", "./tests/clients").with("UPFRONT_STEP=soak")); err != nil {
 		return err
 	}
-	for _, dir := range []string{"arena/with/lua", "arena/with/sqlite", "scope/with/arrow", "scope/with/wazero", "tests/frogpond/mods"} {
+	for _, dir := range []string{"arena/with/lua", "arena/with/sqlite", "scope/with/arrow", "scope/with/wazero",
+		"tests/frogpond/mods"} {
 		for _, flag := range []string{"-race", "-tags=checked"} {
 			if err := p.goTest(dir, []string{"UPFRONT_STEP=check"}, false, limit, flag, "./..."); err != nil {
 				return err

@@ -58,13 +58,15 @@ func wineGate(p *prover, x compiled, env []string) error {
 // checkedUnderWine are packages that pass in checked builds for Windows. Package budget/save fails:
 // without addresses apart, a state has the fills of free bytes, where a restored one must have
 // zeros.
-var checkedUnderWine = []string{"./arena/...", "./budget", "./budget/record", "./budget/view/...", "./platform/...", "./scope/..."}
+var checkedUnderWine = []string{"./arena/...", "./budget", "./budget/record", "./budget/view/...", "./platform/...",
+	"./scope/..."}
 
 // wineSoak plays all maps, and runs the tests of the library in checked builds.
 func wineSoak(p *prover, _ compiled, env []string) error {
 	run := []string{underWine, vetted, limit}
 	long := slices.Concat(env, []string{"UPFRONT_STEP=soak"})
-	if err := p.goTest("", long, false, slices.Concat(run, []string{"-run=^TestHashes$", "./" + frogpond})...); err != nil {
+	if err := p.goTest("", long, false,
+		slices.Concat(run, []string{"-run=^TestHashes$", "./" + frogpond})...); err != nil {
 		return err
 	}
 	return p.goTest("", env, false, slices.Concat(run, []string{"-tags=checked"}, checkedUnderWine)...)

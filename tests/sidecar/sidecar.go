@@ -55,7 +55,8 @@ type Server struct {
 
 // New returns a sidecar whose game server is scheduled, with a counter "rooms" of 1 of 10.
 func New() *Sidecar {
-	return &Sidecar{changed: make(chan struct{}), server: Server{State: "Scheduled", Count: 1, Capacity: 10, Counters: true, Period: 5,
+	return &Sidecar{changed: make(chan struct{}), server: Server{State: "Scheduled", Count: 1, Capacity: 10,
+		Counters: true, Period: 5,
 		Labels: map[string]string{}, Annotations: map[string]string{}}}
 }
 
@@ -242,7 +243,8 @@ func (s *Sidecar) counter(w http.ResponseWriter, parts []string) {
 		}
 		s.change(func(now *Server) { *now = g })
 	}
-	answers(w, http.StatusOK, map[string]string{"name": "rooms", "count": fmt.Sprint(g.Count), "capacity": fmt.Sprint(g.Capacity)})
+	answers(w, http.StatusOK, map[string]string{"name": "rooms", "count": fmt.Sprint(g.Count),
+		"capacity": fmt.Sprint(g.Capacity)})
 }
 
 // watch sends the game server, and again after each change, until the client is gone.
@@ -270,7 +272,8 @@ func (s *Sidecar) gameServer() any {
 	annotations := g.Annotations
 	if g.Allocations > 0 {
 		annotations = maps.Clone(annotations)
-		annotations["agones.dev/last-allocated"] = time.Unix(1764200000+int64(g.Allocations), 0).UTC().Format(time.RFC3339Nano)
+		annotations["agones.dev/last-allocated"] = time.Unix(1764200000+int64(g.Allocations),
+			0).UTC().Format(time.RFC3339Nano)
 	}
 	counters := map[string]any{}
 	if g.Counters {
@@ -280,7 +283,8 @@ func (s *Sidecar) gameServer() any {
 		"object_meta": map[string]any{"name": "pond-1", "namespace": "default", "uid": UID, "resource_version": "7",
 			"generation": "2", "creation_timestamp": Created, "deletion_timestamp": "0", "annotations": annotations,
 			"labels": g.Labels},
-		"spec": map[string]any{"health": map[string]any{"disabled": g.NoHealth, "period_seconds": g.Period, "failure_threshold": 3,
+		"spec": map[string]any{"health": map[string]any{"disabled": g.NoHealth, "period_seconds": g.Period,
+			"failure_threshold":     3,
 			"initial_delay_seconds": 5}},
 		"status": map[string]any{"state": g.State, "address": "192.0.2.7", "addresses": []any{},
 			"ports":   []any{map[string]any{"name": "default", "port": 7777}},

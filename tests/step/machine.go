@@ -69,7 +69,8 @@ func PlentyOfAddresses() Need {
 func LockedMemory(bytes uint64) Need {
 	return Need{func() string {
 		if limit, err := limits.lock(bytes); err != nil {
-			return fmt.Sprintf("%d bytes of locked memory, and the limit (RLIMIT_MEMLOCK) is %d without CAP_IPC_LOCK: %v", bytes, limit, err)
+			return fmt.Sprintf("%d bytes of locked memory, and the limit (RLIMIT_MEMLOCK) is %d without "+
+				"CAP_IPC_LOCK: %v", bytes, limit, err)
 		}
 		return ""
 	}}

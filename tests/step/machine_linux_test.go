@@ -35,8 +35,9 @@ func TestMachineUnderALimit(t *testing.T) {
 	for name, lack := range map[string]string{
 		"files":     "not proven here: the test needs 64 open files, and the limit (RLIMIT_NOFILE) is 63",
 		"addresses": "not proven here: the test needs 8589934592 bytes of addresses, and the limit (RLIMIT_AS) of ",
-		"lock":      "not proven here: the test needs 65536 bytes of locked memory, and the limit (RLIMIT_MEMLOCK) is 0 without CAP_IPC_LOCK: ",
-		"loopback":  "not proven here: the test needs the loopback network: ",
+		"lock": "not proven here: the test needs 65536 bytes of locked memory, and the limit (RLIMIT_MEMLOCK) " +
+			"is 0 without CAP_IPC_LOCK: ",
+		"loopback": "not proven here: the test needs the loopback network: ",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var attr *syscall.SysProcAttr

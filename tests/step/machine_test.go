@@ -61,7 +61,8 @@ func TestMachine(t *testing.T) {
 		{few, "256 open files, and the limit (RLIMIT_NOFILE) is 255"},
 		{full, "4000 bytes of addresses, and the limit (RLIMIT_AS) of 5000 leaves 3999"},
 		{over, "4000 bytes of addresses, and the limit (RLIMIT_AS) of 5000 leaves 0"},
-		{unlocked, "8 bytes of locked memory, and the limit (RLIMIT_MEMLOCK) is 7 without CAP_IPC_LOCK: operation not permitted"},
+		{unlocked, "8 bytes of locked memory, and the limit (RLIMIT_MEMLOCK) is 7 without CAP_IPC_LOCK: operation " +
+			"not permitted"},
 		{down, "the loopback network: network is unreachable"},
 	} {
 		limits = c.machine
@@ -123,9 +124,12 @@ func TestMainLeavesExamplesOut(t *testing.T) {
 		case !c.down:
 			assert.Empty(t, text.String())
 		case c.all == "":
-			assert.Equal(t, "not proven here: ^Example_udp$ needs the loopback network: network is unreachable\n", text.String())
+			assert.Equal(t, "not proven here: ^Example_udp$ needs the loopback network: network is unreachable\n",
+				text.String())
 		default:
-			assert.Equal(t, "REQUIRE_ALL is set, and ^Example_udp$ needs the loopback network: network is unreachable\n", text.String())
+			assert.Equal(t,
+				"REQUIRE_ALL is set, and ^Example_udp$ needs the loopback network: network is unreachable\n",
+				text.String())
 		}
 		assert.Equal(t, c.then, m.skip)
 	}

@@ -36,7 +36,8 @@ func TestVersions(t *testing.T) {
 				if i == 0 {
 					twin = garbage
 				} else if !arena_c.Checked && !slow { // these builds record callers
-					assert.LessOrEqual(t, float64(garbage), mostGarbage*float64(twin), "%s/%s: bytes on the Go heap", p.name, v.name)
+					assert.LessOrEqual(t, float64(garbage), mostGarbage*float64(twin), "%s/%s: bytes on the Go heap",
+						p.name, v.name)
 				}
 			}
 		}
@@ -91,6 +92,7 @@ func TestTable(t *testing.T) {
 	assert.Equal(t, "| program | CPU s | garbage MB | tick p99.9 µs | peak resident MB | lines |\n"+
 		"|---|--:|--:|--:|--:|--:|\n"+
 		"| rooms, Go | 0.50 | 9.0 | 200 | 8.0 | N |\n"+
-		"| rooms, Upfront | 0.60 (**1.20 of 1.15**) | 0.9 (0.10 of 0.1) | 220 (1.10 of 1.1) | 12.4 (**1.55 of 1.5**) | N |\n",
+		"| rooms, Upfront | 0.60 (**1.20 of 1.15**) | 0.9 (0.10 of 0.1) | 220 (1.10 of 1.1) | 12.4 (**1.55 of "+
+		"1.5**) | N |\n",
 		string(bytes.ReplaceAll([]byte(table([]program{p}, seen)), fmt.Appendf(nil, "| %d |", lines), []byte("| N |"))))
 }

@@ -10,7 +10,8 @@ import (
 // its twin. Ratios above their targets are bold.
 func table(chosen []program, seen map[string][]figures) string {
 	var b strings.Builder
-	b.WriteString("| program | CPU s | garbage MB | tick p99.9 µs | peak resident MB | lines |\n|---|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| program | CPU s | garbage MB | tick p99.9 µs | peak resident MB | lines " +
+		"|\n|---|--:|--:|--:|--:|--:|\n")
 	for _, p := range chosen {
 		var twin figures
 		for i, v := range p.versions {

@@ -25,7 +25,8 @@ func live(t *testing.T, n int) *World {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, file.Close()) })
 	disk = file
-	b := budgettest.Open(t, budget.Plan{Name: "tiles", Regions: []budget.RegionPlan{{Name: "world", Size: 2 * budget.MiB}}})
+	b := budgettest.Open(t,
+		budget.Plan{Name: "tiles", Regions: []budget.RegionPlan{{Name: "world", Size: 2 * budget.MiB}}})
 	w, err := budget.Load(context.Background(), b.Region("world"), func(s scope.Scope) (*World, error) {
 		return NewWorld(s, n), nil
 	})

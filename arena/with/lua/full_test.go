@@ -43,7 +43,8 @@ func TestFullGoesOn(t *testing.T) {
 	for range 20 {
 		err := l.Run("grow", grow)
 		require.ErrorIs(t, err, scope.ErrFull)
-		require.EqualError(t, err, `lua: state "frogs": upfront: full: not enough memory: raise Size in its lua.Plan, which is 262144`)
+		require.EqualError(t, err,
+			`lua: state "frogs": upfront: full: not enough memory: raise Size in its lua.Plan, which is 262144`)
 		require.Greater(t, l.Stats().Peak, uint64(size/5*4))
 		_ = l.Set("kept", nil)
 		goesOn(t, l)

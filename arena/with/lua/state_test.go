@@ -61,9 +61,11 @@ func TestRefusedValues(t *testing.T) {
 		_, err := l.Call(name, args...)
 		return err
 	}
-	assert.EqualError(t, call("table_"), `lua: state "frogs": value 2 is a table: only numbers, strings, booleans and nil go from Lua to Go`)
+	assert.EqualError(t, call("table_"),
+		`lua: state "frogs": value 2 is a table: only numbers, strings, booleans and nil go from Lua to Go`)
 	assert.ErrorContains(t, call("function_"), "value 1 is a function: ")
-	assert.EqualError(t, call("add", 1, []int{2}), `lua: state "frogs": value 2 is a []int: only numbers, strings, booleans and nil go from Go to Lua`)
+	assert.EqualError(t, call("add", 1, []int{2}),
+		`lua: state "frogs": value 2 is a []int: only numbers, strings, booleans and nil go from Go to Lua`)
 	assert.ErrorContains(t, l.Set("x", errors.New("x")), "value 1 is a *errors.errorString: ")
 	assert.EqualError(t, call("add", make([]any, 17)...), `lua: state "frogs": 17 values, of at most 16`)
 	for _, n := range []int{17, 18, 100, 1000} {

@@ -21,18 +21,21 @@ const closes = `
 func TestSteps(t *testing.T) {
 	l := newState(t, 100_000)
 	for name, script := range map[string]string{
-		"loop":                "while true do end",
-		"goto":                "::again:: goto again",
-		"pcall":               "while true do pcall(function() while true do end end) end",
-		"pcalls":              "local function f() while true do pcall(f) end end f()",
-		"xpcall":              "xpcall(function() while true do end end, function() while true do end end)",
-		"coroutine":           "coroutine.wrap(function() while true do end end)()",
-		"many":                "while true do pcall(coroutine.wrap(function() while true do end end)) end",
-		"created":             "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
-		"yields":              "local f = coroutine.wrap(function() while true do coroutine.yield() end end) while true do f() end",
-		"close":               "local x <close> = setmetatable({}, {__close = function() while true do end end}) while true do end",
-		"close of wrap":       closes + "coroutine.wrap(f)()",
-		"close of create":     closes + "local co = coroutine.create(f) coroutine.resume(co) if coroutine.close then coroutine.close(co) end while true do end",
+		"loop":      "while true do end",
+		"goto":      "::again:: goto again",
+		"pcall":     "while true do pcall(function() while true do end end) end",
+		"pcalls":    "local function f() while true do pcall(f) end end f()",
+		"xpcall":    "xpcall(function() while true do end end, function() while true do end end)",
+		"coroutine": "coroutine.wrap(function() while true do end end)()",
+		"many":      "while true do pcall(coroutine.wrap(function() while true do end end)) end",
+		"created":   "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+		"yields": "local f = coroutine.wrap(function() while true do coroutine.yield() end end) while " +
+			"true do f() end",
+		"close": "local x <close> = setmetatable({}, {__close = function() while true do end end}) " +
+			"while true do end",
+		"close of wrap": closes + "coroutine.wrap(f)()",
+		"close of create": closes + "local co = coroutine.create(f) coroutine.resume(co) if coroutine.close " +
+			"then coroutine.close(co) end while true do end",
 		"close in close":      closes + "local g = f f = function() local y <close> = x g() end coroutine.wrap(f)()",
 		"pcall in coroutine":  closes + "coroutine.wrap(function() while true do pcall(f) end end)()",
 		"xpcall in coroutine": closes + "coroutine.wrap(function() while true do xpcall(f, f) end end)()",

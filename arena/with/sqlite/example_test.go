@@ -31,7 +31,8 @@ func loadWorld(s scope.Scope) (*World, error) {
 }
 
 func Example() {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 4 * budget.MiB}}})
+	b, err := budget.Open(budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 4 * budget.MiB}}})
 	if err != nil {
 		panic(err)
 	}

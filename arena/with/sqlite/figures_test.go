@@ -38,7 +38,8 @@ func rows(t *testing.T, db *sql.DB, n int) {
 func statements(t *testing.T, db *sql.DB, n int) {
 	run(t, db, frogs)
 	_, err := db.Exec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "+
-		"INSERT INTO frogs(name, pond, notes) SELECT 'frog ' || (i * 7919 % 10007), i % 37, zeroblob(i * 31 % 700) FROM n", n)
+		"INSERT INTO frogs(name, pond, notes) SELECT 'frog ' || (i * 7919 % 10007), i % 37, zeroblob(i * 31 % 700) "+
+		"FROM n", n)
 	require.NoError(t, err)
 	run(t, db, "CREATE INDEX by_pond ON frogs(pond, name)", "UPDATE frogs SET notes = zeroblob(900) WHERE pond < 9")
 	ask(t, db, "SELECT max(x) FROM (SELECT name || pond AS x FROM frogs ORDER BY x)",

@@ -142,13 +142,15 @@ func misuse(format string, args ...any) error {
 }
 
 func tooSmall(size uint64, err error) error {
-	return fmt.Errorf("sqlite.Use: a size of %d bytes is too small for SQLite to begin; raise it: %w: %w", size, scope.ErrFull, err)
+	return fmt.Errorf("sqlite.Use: a size of %d bytes is too small for SQLite to begin; raise it: %w: %w",
+		size, scope.ErrFull, err)
 }
 
 // begin makes SQLite allocate from m.
 func (m *Memory) begin(size uint64) error {
 	if C.take() != C.OK {
-		return misuse("sqlite.Use: SQLite was used before, and has its memory elsewhere: call Use before a database is opened")
+		return misuse("sqlite.Use: SQLite was used before, and has its memory elsewhere: call Use before a database " +
+			"is opened")
 	}
 	f := m.shared.Functions()
 	if code := C.begin(f.Context, f.Malloc, f.Realloc, f.Free, f.Size); code != C.OK {

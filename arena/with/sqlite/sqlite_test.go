@@ -166,7 +166,8 @@ func toTheBrim(t *testing.T, db *sql.DB, m *sqlite.Memory) (dropRefused bool) {
 	require.NoError(t, m.CleanUp(func() error {
 		isSound(t, db)
 		assert.Greater(t, number(t, db, "SELECT count(*) FROM frogs"), before, "what was inserted for good is there")
-		assert.Zero(t, number(t, db, "SELECT count(*) FROM frogs WHERE pond % 3 = 1 AND id <= 500"), "what was deleted isn't")
+		assert.Zero(t, number(t, db, "SELECT count(*) FROM frogs WHERE pond % 3 = 1 AND id <= 500"),
+			"what was deleted isn't")
 		_, err := db.Exec("DROP TABLE frogs")
 		isSound(t, db)
 		return err
@@ -210,7 +211,8 @@ func TestManySizes(t *testing.T) {
 			}), "%d bytes", size)
 		})
 	}
-	t.Logf("%d sizes from %d down to %d: %d worked, %d ended with an error", sizes, shrunk(0, sizes), shrunk(sizes-1, sizes), worked, sizes-worked)
+	t.Logf("%d sizes from %d down to %d: %d worked, %d ended with an error", sizes, shrunk(0, sizes),
+		shrunk(sizes-1, sizes), worked, sizes-worked)
 	assert.Positive(t, worked)
 	assert.Less(t, worked, sizes)
 	assert.Positive(t, dropsRefused, "without the reserve what is full can't even DROP")
@@ -356,8 +358,9 @@ func TestManyConnections(t *testing.T) {
 // TestScopesOfAnyKind: SQLite's memory may be in a worker's scratch, or in a scope of a level that
 // loads; a load ends the level before it.
 func TestScopesOfAnyKind(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}},
-		Scratch: budget.ScratchPlan{Workers: 1, Size: 2 * budget.MiB}})
+	b := budgettest.Open(t,
+		budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}},
+			Scratch: budget.ScratchPlan{Workers: 1, Size: 2 * budget.MiB}})
 	query := func(s scope.Scope) error {
 		m, err := sqlite.Use(s, budget.MiB, 0)
 		if err == nil {
@@ -387,7 +390,9 @@ func TestTwice(t *testing.T) {
 	play(t, pond(t, 4*budget.MiB), budget.MiB, reserve, func(s scope.Scope, m *sqlite.Memory) {
 		db := open(t, s, ":memory:")
 		isSound(t, db)
-		_, err := budget.Load(ctx, other, func(s scope.Scope) (*sqlite.Memory, error) { return sqlite.Use(s, 100_000, 0) })
+		_, err := budget.Load(ctx, other, func(s scope.Scope) (*sqlite.Memory, error) {
+			return sqlite.Use(s, 100_000, 0)
+		})
 		isMisuse(t, err, "SQLite is in an open scope already")
 		require.Zero(t, other.Report().Used)
 		require.NoError(t, day(db))

@@ -91,7 +91,8 @@ report has only peaks, and a timeline has no labels.`,
 	}
 	c.Flags().StringVar(&against, "against", "", "the base: a kept report, a file or URL; or a plan")
 	c.Flags().Var(&g.share, "max-growth", "how much sizes and peaks may grow")
-	c.Flags().Uint64Var(&g.bytes, "min-growth", aCacheLine, "growth in bytes that is always allowed; 0 with --max-growth 0%")
+	c.Flags().Uint64Var(&g.bytes, "min-growth", aCacheLine,
+		"growth in bytes that is always allowed; 0 with --max-growth 0%")
 	return c
 }
 
@@ -130,12 +131,14 @@ func (t *tool) check(sources []string, against string, g gate) (result gateResul
 	for i, r := range reports[1:] {
 		name := named(sources[i])
 		if others := otherRegions(base, figuresOf(r)); others != "" {
-			errs = append(errs, fmt.Errorf("%s: its regions differ from those of %s (%s), so it has another plan; if that is intended, keep it as the base",
+			errs = append(errs, fmt.Errorf("%s: its regions differ from those of %s (%s), so it has another plan; "+
+				"if that is intended, keep it as the base",
 				name, result.Against, others))
 		}
 		if idle := unused(base, figuresOf(r)); len(idle) != 0 {
-			result.warnings = append(result.warnings, fmt.Sprintf("%s: unused regions that %s used: %s; is it the same run?",
-				name, result.Against, strings.Join(idle, ", ")))
+			result.warnings = append(result.warnings,
+				fmt.Sprintf("%s: unused regions that %s used: %s; is it the same run?",
+					name, result.Against, strings.Join(idle, ", ")))
 		}
 		result.Reports = append(result.Reports, gateReport{name, g.growths(base, reports[0], r)})
 	}
@@ -250,7 +253,8 @@ func unused(base, now figures) []string {
 // gated writes the text of check.
 func (t *tool) gated(w io.Writer, result gateResult) error {
 	for _, r := range result.Reports {
-		rows := [][]cell{{left(""), left(""), right("base"), right("now"), right("change"), right(""), right("allowed")}}
+		rows := [][]cell{{left(""), left(""), right("base"), right("now"), right("change"), right(""),
+			right("allowed")}}
 		if len(result.Reports) > 1 {
 			fmt.Fprintf(w, "%s:\n", printable(r.Report))
 		}
@@ -263,7 +267,8 @@ func (t *tool) gated(w io.Writer, result gateResult) error {
 		}
 		fmt.Fprintln(w)
 	}
-	allows := fmt.Sprintf("%s (--max-growth), or %d bytes (--min-growth) if that is more", result.MaxGrowth, result.MinGrowth)
+	allows := fmt.Sprintf("%s (--max-growth), or %d bytes (--min-growth) if that is more",
+		result.MaxGrowth, result.MinGrowth)
 	if result.Fine {
 		return t.says(w, green, "fine", ": no metric grew by more than "+allows)
 	}

@@ -177,7 +177,8 @@ func TestNoMore(t *testing.T) {
 		"leaks.blocks":     func(r *budget.Report) { r.Leaks.Blocks++ },
 	} {
 		for _, base := range []string{"testdata/main.json", "testdata/branch.json"} {
-			code, found := tooMuch(t, changed(t, base, change), "--against", base, "--max-growth", "1000%", "--min-growth", "1000")
+			code, found := tooMuch(t, changed(t, base, change), "--against", base, "--max-growth", "1000%",
+				"--min-growth", "1000")
 			if code != codeFound || !slices.Equal(found, []string{want}) {
 				t.Errorf("%s in %s: exit %d, %s", want, base, code, found)
 			}
@@ -196,8 +197,8 @@ func TestJudged(t *testing.T) {
 	want := map[string]judgement{
 		"size": inBytes, "arena_size": inBytes, "arena_peak": inBytes, "go_heap.limit": inBytes,
 		"fulls": atAll, "errors": atAll,
-		"leaks.scopes": atAll, "leaks.owned": atAll, "leaks.finalizers": atAll, "leaks.slots": atAll, "leaks.scratch": atAll, "leaks.blocks": atAll,
-	}
+		"leaks.scopes": atAll, "leaks.owned": atAll, "leaks.finalizers": atAll, "leaks.slots": atAll,
+		"leaks.scratch": atAll, "leaks.blocks": atAll}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
@@ -207,7 +208,8 @@ func TestJudged(t *testing.T) {
 // new value, and in bytes.
 func TestAllowed(t *testing.T) {
 	base := budget.Report{Name: "x", Size: 100_000, Arenas: []budget.ArenaReport{
-		{Name: "used", Part: "used", Size: 50_000, Peak: 10_000, Labels: []scope.Usage{{Name: "small", Peak: 16}, {Name: "large", Peak: 5000}}},
+		{Name: "used", Part: "used", Size: 50_000, Peak: 10_000, Labels: []scope.Usage{{Name: "small", Peak: 16},
+			{Name: "large", Peak: 5000}}},
 		{Name: "idle", Part: "idle", Size: 40_000},
 	}}
 	for _, c := range []struct {
@@ -221,8 +223,12 @@ func TestAllowed(t *testing.T) {
 		{"3%", 0, "used label small", func(r *budget.Report) { r.Arenas[0].Labels[0].Peak = 32 }, 0},
 		{"50%", 0, "used label small", func(r *budget.Report) { r.Arenas[0].Labels[0].Peak = 32 }, 8},
 		{"3%", 64, "used label large", func(r *budget.Report) { r.Arenas[0].Labels[1].Peak++ }, 150},
-		{"3%", 64, "used label new", func(r *budget.Report) { r.Arenas[0].Labels[0] = scope.Usage{Name: "new", Peak: 1} }, 300},
-		{"3%", 64, "idle scope new", func(r *budget.Report) { r.Arenas[1].Scopes = []scope.Usage{{Name: "new", Peak: 1}} }, 1200},
+		{"3%", 64, "used label new", func(r *budget.Report) {
+			r.Arenas[0].Labels[0] = scope.Usage{Name: "new", Peak: 1}
+		}, 300},
+		{"3%", 64, "idle scope new", func(r *budget.Report) {
+			r.Arenas[1].Scopes = []scope.Usage{{Name: "new", Peak: 1}}
+		}, 1200},
 		{"3%", 64, "idle", func(r *budget.Report) { r.Arenas[1].Peak = 1 }, 1200},
 		{"3%", 64, "", func(r *budget.Report) { r.Size++ }, 3000},
 		{"3%", 64, "", func(r *budget.Report) { r.GoHeap.Limit = 1 }, 64},
@@ -242,7 +248,8 @@ func TestAllowed(t *testing.T) {
 			continue
 		}
 		x := list[i]
-		if is := strings.TrimSpace(fmt.Sprint(x.Region, " ", x.Kind, " ", x.Name)); is != c.says || x.Allowed != c.want || x.TooMuch != (x.B-x.A > c.want) {
+		if is := strings.TrimSpace(fmt.Sprint(x.Region, " ", x.Kind, " ", x.Name)); is != c.says ||
+			x.Allowed != c.want || x.TooMuch != (x.B-x.A > c.want) {
 			t.Errorf("%s %s: %v", c.share, c.says, x)
 		}
 	}
@@ -250,13 +257,15 @@ func TestAllowed(t *testing.T) {
 
 // TestPercent checks the spellings of percentages, and shares of numbers of any size.
 func TestPercent(t *testing.T) {
-	for text, want := range map[string]percent{"3%": 30_000, "3": 30_000, "3 %": 30_000, "0%": 0, "0.5%": 5_000, "1000%": 10_000_000, "0.0001": 1} {
+	for text, want := range map[string]percent{"3%": 30_000, "3": 30_000, "3 %": 30_000, "0%": 0, "0.5%": 5_000,
+		"1000%": 10_000_000, "0.0001": 1} {
 		var p percent
 		if err := p.Set(text); err != nil || p != want {
 			t.Errorf("%q: %d, %v", text, p, err)
 		}
 	}
-	for _, text := range []string{"", "%", "-1%", "-0.1", "NaN", "nan%", "Inf", "-Inf", "1001%", "1e300", "x", "3%%", "3KiB", "3,5"} {
+	for _, text := range []string{"", "%", "-1%", "-0.1", "NaN", "nan%", "Inf", "-Inf", "1001%", "1e300", "x", "3%%",
+		"3KiB", "3,5"} {
 		p := percent(7)
 		if err := p.Set(text); err == nil || p != 7 {
 			t.Errorf("%q: %d, %v", text, p, err)
@@ -294,10 +303,12 @@ func TestHugeSums(t *testing.T) {
 	r := reportIn(t, huge)
 	values := figuresOf(r).values
 	match := whose{Region: "match"}
-	if values[figure{match, "arenas"}] != 3 || values[figure{match, "fulls"}] != math.MaxUint64 || values[figure{match, "used"}] != math.MaxUint64 {
+	if values[figure{match, "arenas"}] != 3 || values[figure{match, "fulls"}] != math.MaxUint64 ||
+		values[figure{match, "used"}] != math.MaxUint64 {
 		t.Errorf("%v", values)
 	}
-	if code, found := tooMuch(t, huge, "--against", "testdata/branch.json", "--max-growth", "1000%"); code != codeFound || !slices.Contains(found, "match fulls") {
+	if code, found := tooMuch(t, huge, "--against", "testdata/branch.json", "--max-growth",
+		"1000%"); code != codeFound || !slices.Contains(found, "match fulls") {
 		t.Errorf("exit %d, %s", code, found)
 	}
 }

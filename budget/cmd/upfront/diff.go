@@ -48,7 +48,8 @@ type figure struct {
 }
 
 // troubles are errors that the budget itself counts.
-var troubles = [...]string{"errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch", "leaks.blocks"}
+var troubles = [...]string{"errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch",
+	"leaks.blocks"}
 
 // ofParts are the metrics of a part. Labels and scopes in a part have some of them; the budget has
 // a size too.
@@ -167,7 +168,8 @@ func before(a, b whose, weights map[whose]uint64) int {
 		if a.Region == "" || b.Region == "" {
 			return cmp.Compare(a.Region, b.Region)
 		}
-		return cmp.Or(cmp.Compare(weights[whose{Region: b.Region}], weights[whose{Region: a.Region}]), cmp.Compare(a.Region, b.Region))
+		return cmp.Or(cmp.Compare(weights[whose{Region: b.Region}], weights[whose{Region: a.Region}]),
+			cmp.Compare(a.Region, b.Region))
 	}
 	if a.Kind == "" || b.Kind == "" {
 		return cmp.Compare(a.Kind, b.Kind)

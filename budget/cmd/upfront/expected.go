@@ -42,7 +42,8 @@ type use struct {
 }
 
 func newUse(e budget.Expected, at string, used, expected uint64) use {
-	u := use{Part: e.Part, Label: e.Label, At: at, Used: used, Expected: expected, Tolerance: fmt.Sprintf("%d%%", e.Tolerance), Verdict: "fine"}
+	u := use{Part: e.Part, Label: e.Label, At: at, Used: used, Expected: expected,
+		Tolerance: fmt.Sprintf("%d%%", e.Tolerance), Verdict: "fine"}
 	u.Least, u.Most = e.Band(expected)
 	if u.Used > u.Most {
 		u.Verdict = "above"
@@ -82,7 +83,9 @@ func (t *tool) checkExpected(sources []string, against string) (result bandsResu
 		}
 		uses, labels, err := usesOf(name, data, plan.Expected)
 		if len(labels) != 0 {
-			result.warnings = append(result.warnings, fmt.Sprintf("%s: a timeline has no labels; compare a report too, for %s", name, strings.Join(labels, ", ")))
+			result.warnings = append(result.warnings,
+				fmt.Sprintf("%s: a timeline has no labels; compare a report too, for %s",
+					name, strings.Join(labels, ", ")))
 		}
 		for _, u := range uses {
 			if u.Verdict == "above" {
@@ -128,10 +131,12 @@ func usesOf(name string, data []byte, list []budget.Expected) (uses []use, label
 
 func parseTimeline(source string, data []byte) (d budget.TimelineData, err error) {
 	if kindOf(data) != timelineKind {
-		return d, fmt.Errorf("%s: no timeline: give the JSON of a budget.TimelineData, as frogpond -timeline writes", source)
+		return d, fmt.Errorf("%s: no timeline: give the JSON of a budget.TimelineData, as frogpond -timeline writes",
+			source)
 	}
 	if err = decode(source, data, &d); err == nil && len(d.Arenas) > arenasMost {
-		err = fmt.Errorf("%s: no timeline: it has %d arenas, and a budget has at most %d", source, len(d.Arenas), arenasMost)
+		err = fmt.Errorf("%s: no timeline: it has %d arenas, and a budget has at most %d", source, len(d.Arenas),
+			arenasMost)
 	}
 	return d, err
 }
@@ -224,7 +229,8 @@ func (t *tool) compared(w io.Writer, result bandsResult) error {
 	}
 	says := t.paint(green, "fine") + ": no use was above its tolerance"
 	if !result.Fine {
-		says = t.paint(red, counted(uint64(result.Above), "use")+" above tolerance") + "; if that is intended, raise expected in " + printable(result.Against)
+		says = t.paint(red, counted(uint64(result.Above), "use")+" above tolerance") +
+			"; if that is intended, raise expected in " + printable(result.Against)
 	}
 	_, err := fmt.Fprintln(w, says)
 	return err
@@ -243,6 +249,6 @@ func (u use) row() []cell {
 	case u.Verdict == "above":
 		verdict = cell{text: "above", colour: red}
 	}
-	return []cell{left(subject(u.Part, u.Label)), left(u.At), right(fmt.Sprint(u.Used)), right(tick), right(fmt.Sprint(u.Expected)),
-		right("±" + u.Tolerance), verdict}
+	return []cell{left(subject(u.Part, u.Label)), left(u.At), right(fmt.Sprint(u.Used)), right(tick),
+		right(fmt.Sprint(u.Expected)), right("±" + u.Tolerance), verdict}
 }

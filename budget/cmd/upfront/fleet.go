@@ -49,10 +49,12 @@ seconds, and one more for each 256 MiB that Open makes present.`,
 	}
 	c.Flags().StringVar(&f.only, "only", "", "write only this one: fleet or deployment")
 	c.Flags().StringVar(&f.name, "name", "", "name of both, and of the container (default the plan's name)")
-	c.Flags().StringVar(&f.image, "image", "", "image with the program and its plan (default registry.example/NAME:latest)")
+	c.Flags().StringVar(&f.image, "image", "",
+		"image with the program and its plan (default registry.example/NAME:latest)")
 	c.Flags().IntVar(&f.replicas, "replicas", 1, "number of servers")
 	c.Flags().IntVar(&f.port, "port", 35035, "UDP port of the program")
-	c.Flags().IntVar(&f.health, "health-port", 8080, "TCP port of the program's /healthz and /readyz, in the Deployment")
+	c.Flags().IntVar(&f.health, "health-port", 8080,
+		"TCP port of the program's /healthz and /readyz, in the Deployment")
 	c.Flags().StringVar(&f.cpu, "cpu", "1", "processors of a server, as Kubernetes writes them: 2, 0.5, 500m")
 	c.Flags().Var(&f.reserve, "reserve", "memory of the process in addition to the plan and the Go share")
 	c.Flags().Var(&f.pages, "pages", "page size of the nodes: 4KiB or 64KiB")
@@ -174,8 +176,8 @@ func (s sum) String() string {
 	if s.CHeap != 0 {
 		cHeap = fmt.Sprintf(" + C heap %d", s.CHeap)
 	}
-	return fmt.Sprintf("%d bytes: plan %d (of %d addresses) + Go share %d%s + reserve %d", s.Total, s.Plan, s.Cost.Addresses, s.GoShare,
-		cHeap, s.Reserve)
+	return fmt.Sprintf("%d bytes: plan %d (of %d addresses) + Go share %d%s + reserve %d",
+		s.Total, s.Plan, s.Cost.Addresses, s.GoShare, cHeap, s.Reserve)
 }
 
 type manifest struct {

@@ -28,7 +28,8 @@ func TestPlanFleet(t *testing.T) {
 	var all strings.Builder
 	for _, command := range []string{
 		"plan fleet SERVE",
-		"plan fleet SERVE --only fleet --replicas 40 --spare 2 --reserve 48MiB --cpu 2 --name frogs --image registry.example/frogs:1 --port 7777",
+		"plan fleet SERVE --only fleet --replicas 40 --spare 2 --reserve 48MiB --cpu 2 --name frogs --image " +
+			"registry.example/frogs:1 --port 7777",
 		"plan fleet DIR/none.json --only deployment",
 		"plan fleet DIR/none.json --json",
 		"plan fleet DIR/two.json --rooms b --only fleet",
@@ -91,8 +92,9 @@ func TestFleetIsASum(t *testing.T) {
 // TestFleetStart: the time of a start follows the memory that Open makes present. The Deployment
 // has probes, and the Fleet, which gets Agones', has none.
 func TestFleetStart(t *testing.T) {
-	for pages, want := range map[string]int{`{}`: 5 + 5, `{"prefault": "off"}`: 5, `{"prefault": "off", "lock": "wished"}`: 5 + 5,
-		`{"prefault": "off", "lock": "off"}`: 5, `{"prefault": "required"}`: 5 + 5} {
+	for pages, want := range map[string]int{`{}`: 5 + 5, `{"prefault": "off"}`: 5,
+		`{"prefault": "off", "lock": "wished"}`: 5 + 5,
+		`{"prefault": "off", "lock": "off"}`:    5, `{"prefault": "required"}`: 5 + 5} {
 		file := filepath.Join(t.TempDir(), "plan.json")
 		text := `{"name": "x", "regions": [{"name": "a", "size": "1GiB"}], "go_heap": "8MiB", "pages": ` + pages + `}`
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -109,10 +111,12 @@ func TestFleetStart(t *testing.T) {
 		if inFleet.Liveness != nil || inFleet.Readiness != nil {
 			t.Error("a probe in the Fleet")
 		}
-		if got := (health{want, 5, 3}); game.Health != got || c.Liveness.health != got || c.Readiness.health != (health{0, 5, 3}) {
+		if got := (health{want, 5, 3}); game.Health != got || c.Liveness.health != got ||
+			c.Readiness.health != (health{0, 5, 3}) {
 			t.Errorf("%s: %+v, %+v, %+v; want %d", pages, game.Health, c.Liveness, c.Readiness, want)
 		}
-		if c.Liveness.Get.Path != "/healthz" || c.Readiness.Get.Path != "/readyz" || c.Liveness.Get.Port != 99 || c.Readiness.Get.Port != 99 {
+		if c.Liveness.Get.Path != "/healthz" || c.Readiness.Get.Path != "/readyz" || c.Liveness.Get.Port != 99 ||
+			c.Readiness.Get.Port != 99 {
 			t.Errorf("%+v, %+v", c.Liveness, c.Readiness)
 		}
 		if strings.Contains(out, "GOMEMLIMIT") {
@@ -128,7 +132,8 @@ func TestFleetOfARest(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, said := runs("plan", "fleet", file)
-	want := file + `: go_heap is "rest", which Open works out from the memory limit; this command works out that limit: set go_heap to a size`
+	want := file +
+		`: go_heap is "rest", which Open works out from the memory limit; this command works out that limit: set go_heap to a size`
 	if code != codeFound || out != "" || !strings.Contains(said, want) {
 		t.Error(code, out, said)
 	}
@@ -141,7 +146,8 @@ func TestFleetOfARest(t *testing.T) {
 func TestFleetImageWithASpace(t *testing.T) {
 	for _, image := range []string{" frogs:1", "frogs:1\n", "frogs :1"} {
 		code, out, said := runs("plan", "fleet", servePlan, "--image", image)
-		if want := fmt.Sprintf("--image %q: must have no spaces\n", image); code != codeTrouble || out != "" || said != want {
+		if want := fmt.Sprintf("--image %q: must have no spaces\n", image); code != codeTrouble || out != "" ||
+			said != want {
 			t.Error(code, out, said)
 		}
 	}
@@ -166,9 +172,11 @@ func TestFleetPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(page), "$ upfront plan fleet tests/frogpond/serve.json --only fleet --spare 2\n")
+	_, after, found := strings.Cut(string(page), "$ upfront plan fleet tests/frogpond/serve.json --only fleet "+
+		"--spare 2\n")
 	shows, _, ends := strings.Cut(after, "```\n")
-	if _, out, _ := runs("plan", "fleet", servePlan, "--only", "fleet", "--spare", "2"); !found || !ends || shows != out {
+	if _, out, _ := runs("plan", "fleet", servePlan, "--only", "fleet", "--spare", "2"); !found || !ends ||
+		shows != out {
 		t.Errorf("the page should show:\n%s", out)
 	}
 }

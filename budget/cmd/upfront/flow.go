@@ -32,7 +32,8 @@ func newFlowCommand(t *tool) *cobra.Command {
 
 Most commands take either. --host names a vocabulary, the events and actions of
 a game: JSON that the game prints (source.WriteVocabulary).`,
-		checkCommand(t), compileCommand(t), stripCommand(t), drawCommand(t), flowDiffCommand(t), flowMergeCommand(t), traceCommand(t), exportCommand(t))
+		checkCommand(t), compileCommand(t), stripCommand(t), drawCommand(t), flowDiffCommand(t), flowMergeCommand(t),
+		traceCommand(t), exportCommand(t))
 }
 
 func checkCommand(t *tool) *cobra.Command {
@@ -240,7 +241,9 @@ compared with it.`,
 			}
 			v := versions{schema: merge.Graph, read: readFile}
 			if plain {
-				v.read = func(name string) ([]byte, error) { return source.Write(graphs[slices.Index(names, name)]), nil }
+				v.read = func(name string) ([]byte, error) {
+					return source.Write(graphs[slices.Index(names, name)]), nil
+				}
 			}
 			d, err := v.diff(names)
 			if err != nil {
@@ -480,7 +483,8 @@ func (g *graph) trace(w io.Writer, steps, ticks int, fire func(*flow.Runner, *fl
 	if err != nil {
 		return err
 	}
-	plan := budget.Plan{Name: "trace", Regions: []budget.RegionPlan{{Name: "level", Size: uint64(size) + 64*uint64(steps) + budget.MiB}}}
+	plan := budget.Plan{Name: "trace",
+		Regions: []budget.RegionPlan{{Name: "level", Size: uint64(size) + 64*uint64(steps) + budget.MiB}}}
 	b, err := budget.Open(plan)
 	if err != nil {
 		return err

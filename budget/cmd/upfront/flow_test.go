@@ -63,7 +63,8 @@ func TestCommands(t *testing.T) {
 // error, not a panic.
 func TestDamagedBlob(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "door.blob")
-	if code, out, said := runs("flow", "compile", graphs+"door.json", "--host", graphs+"host.json", "-o", name); code != codeFine {
+	if code, out, said := runs("flow", "compile", graphs+"door.json", "--host", graphs+"host.json", "-o",
+		name); code != codeFine {
 		t.Fatal(out, said)
 	}
 	data, err := os.ReadFile(name)

@@ -99,7 +99,8 @@ func decode(source string, data []byte, to any) error {
 		return fmt.Errorf("%s:%d: %w", source, lineOf(data, syntax.Offset), err)
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s:%d: %s: %s is not a %s", source, lineOf(data, wrong.Offset), wrong.Field, jsonfile.Echo(wrong.Value), wrong.Type)
+		return fmt.Errorf("%s:%d: %s: %s is not a %s", source, lineOf(data, wrong.Offset), wrong.Field,
+			jsonfile.Echo(wrong.Value), wrong.Type)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: plan: %w", source, err)

@@ -16,7 +16,8 @@ import (
 // TestLivePage profiles a running program, at the address for a browser.
 func TestLivePage(t *testing.T) {
 	step.Machine(t, step.Loopback())
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func TestLivePage(t *testing.T) {
 	if code, out, said := runs("report", "diff", server.URL()+"budget/", server.URL()+"budget/"); code != codeFine {
 		t.Errorf("exit %d, %s%s", code, out, said)
 	}
-	if code, _, said := runs("profile", server.URL()+"profile"); code != codeTrouble || !strings.Contains(said, "a profile for go tool pprof") {
+	if code, _, said := runs("profile", server.URL()+"profile"); code != codeTrouble ||
+		!strings.Contains(said, "a profile for go tool pprof") {
 		t.Errorf("a profile is no report: exit %d, %s", code, said)
 	}
 }

@@ -174,10 +174,11 @@ columns; --json has them whole.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", columns)))
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ",
+		fmt.Sprintf(".FlagUsagesWrapped %d ", columns)))
 	root.PersistentFlags().BoolVar(&t.json, "json", false, "print one JSON object and nothing else")
-	root.AddCommand(newPlanCommand(t), newReportCommand(t), newCheckCommand(t), newReplayCommand(t), newProfileCommand(t), newFlowCommand(t), newSaveCommand(t),
-		newCompletionCommand(t))
+	root.AddCommand(newPlanCommand(t), newReportCommand(t), newCheckCommand(t), newReplayCommand(t),
+		newProfileCommand(t), newFlowCommand(t), newSaveCommand(t), newCompletionCommand(t))
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
 	exitCodes(root)

@@ -29,7 +29,8 @@ var update = flag.Bool("update", false, "write testdata anew")
 func runs(args ...string) (code int, stdout, stderr string) {
 	var out, said bytes.Buffer
 	code = run(args, &out, &said)
-	if c, _, err := newCommand(newTool(nil, nil)).Find(args); code == codeFound && (err != nil || founds[path(c)] == "") {
+	if c, _, err := newCommand(newTool(nil, nil)).Find(args); code == codeFound &&
+		(err != nil || founds[path(c)] == "") {
 		panic(fmt.Sprintf("%q: exit 1, which its help doesn't claim: %s", args, said.String()))
 	}
 	return code, out.String(), said.String()
@@ -143,8 +144,11 @@ func TestExitCodes(t *testing.T) {
 	for name, size := range map[string]int{"base.json": 1000, "a.json": 2000, "b.json": 3000} {
 		write(name, fmt.Sprintf(`{"name": "a", "regions": [{"name": "level", "size": %d}]}`, size))
 	}
-	writePonds(t, dir, "pond", []string{"a", "b"}, func(i int, p *pond, _ scope.HandlePool[frog], _ []uint16) { p.Tick = uint64(i) })
-	write("report.json", `{"name": "x", "size": 1, "arenas": [{"name": "level", "part": "level", "kind": "region", "size": 9}]}`)
+	writePonds(t, dir, "pond", []string{"a", "b"}, func(i int, p *pond, _ scope.HandlePool[frog], _ []uint16) {
+		p.Tick = uint64(i)
+	})
+	write("report.json",
+		`{"name": "x", "size": 1, "arenas": [{"name": "level", "part": "level", "kind": "region", "size": 9}]}`)
 	write("blob", "BLB1")
 	lines := map[string]string{
 		"check":        "testdata/branch.json --against testdata/main.json",
@@ -202,7 +206,8 @@ func TestVersion(t *testing.T) {
 		t.Error(got)
 	}
 	code, out, said := runs("--version")
-	if code != codeFine || !strings.HasPrefix(out, "upfront ") || !strings.Contains(out, runtime.Version()) || said != "" {
+	if code != codeFine || !strings.HasPrefix(out, "upfront ") || !strings.Contains(out, runtime.Version()) ||
+		said != "" {
 		t.Errorf("exit %d, %q, %q", code, out, said)
 	}
 }
@@ -225,7 +230,8 @@ func TestWideTables(t *testing.T) {
 	report := func(name string, used uint64) string {
 		long := strings.Repeat("x", 31)
 		text := fmt.Sprintf(`{"name": "x", "size": %d, "arenas": [{"name": "%s", "part": "%s", "kind": "region", "size": %d, "used": %d, "peak": %d,
-			"labels": [{"name": "%s", "bytes": %d, "peak": %d}]}]}`, uint64(1<<31), long, long, uint64(1<<31)-1<<20, used, used, long, used, used)
+			"labels": [{"name": "%s", "bytes": %d, "peak": %d}]}]}`,
+			uint64(1<<31), long, long, uint64(1<<31)-1<<20, used, used, long, used, used)
 		file := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -239,7 +245,8 @@ func TestWideTables(t *testing.T) {
 			t.Errorf("%s: %s", line, said)
 		}
 		for text := range strings.Lines(out) {
-			if text = strings.TrimSuffix(text, "\n"); utf8.RuneCountInString(text) > 80 && !strings.HasPrefix(text, "If that is intended") {
+			if text = strings.TrimSuffix(text, "\n"); utf8.RuneCountInString(text) > 80 &&
+				!strings.HasPrefix(text, "If that is intended") {
 				t.Errorf("%s: %d columns: %s", line, utf8.RuneCountInString(text), text)
 			}
 		}
@@ -272,14 +279,17 @@ func TestReadme(t *testing.T) {
 // TestTrouble checks that a wrong command line, or a file that isn't there, exits with 2 in every
 // command, and that with --json stdout is one object with the error.
 func TestTrouble(t *testing.T) {
-	lines := []string{"plan", "plan chek x", "plan check", "plan check none.json", "plan draw none.json", "plan diff none.json none.json",
-		"plan merge none.json none.json none.json", "plan suggest none.json", "plan fleet none.json", "report draw none.json",
-		"report diff none.json", "replay", "replay none.trace", "check", "check none.json", "check none.json --against none.json", "profile",
-		"profile none.json", "save show none", "save diff none none", "flow check none", "flow compile none --host none", "flow compile " + graphs + "door.json",
-		"flow strip none none", "flow draw none", "flow diff none none", "flow merge none none none", "flow trace none -e x", "flow export none",
-		"nothing", "help nothing", "help plan nothing", "completion", "completion csh", "plan check --nothing x",
-		"plan fleet ../../../tests/frogpond/serve.json --cpu 0", "plan suggest --headroom -1 none.json", "plan suggest --headroom x none.json",
-		"profile testdata/main.json --top 0", "profile testdata/main.json --top -1"}
+	lines := []string{"plan", "plan chek x", "plan check", "plan check none.json", "plan draw none.json",
+		"plan diff none.json none.json", "plan merge none.json none.json none.json", "plan suggest none.json",
+		"plan fleet none.json", "report draw none.json", "report diff none.json", "replay", "replay none.trace",
+		"check", "check none.json", "check none.json --against none.json", "profile", "profile none.json",
+		"save show none", "save diff none none", "flow check none", "flow compile none --host none",
+		"flow compile " + graphs + "door.json", "flow strip none none", "flow draw none", "flow diff none none",
+		"flow merge none none none", "flow trace none -e x", "flow export none", "nothing", "help nothing",
+		"help plan nothing", "completion", "completion csh", "plan check --nothing x",
+		"plan fleet ../../../tests/frogpond/serve.json --cpu 0", "plan suggest --headroom -1 none.json",
+		"plan suggest --headroom x none.json", "profile testdata/main.json --top 0",
+		"profile testdata/main.json --top -1"}
 	for _, line := range lines {
 		code, out, said := runs(strings.Fields(line)...)
 		if code != codeTrouble || out != "" || said == "" {
@@ -304,7 +314,8 @@ func TestTrouble(t *testing.T) {
 		}
 	}
 	every(newCommand(newTool(nil, nil)), func(c *cobra.Command) {
-		if has := func(line string) bool { return strings.HasPrefix(line+" ", path(c)+" ") }; path(c) != "" && !slices.ContainsFunc(lines, has) {
+		if has := func(line string) bool { return strings.HasPrefix(line+" ", path(c)+" ") }; path(c) != "" &&
+			!slices.ContainsFunc(lines, has) {
 			t.Errorf("no line has the command %s", path(c))
 		}
 	})
@@ -317,11 +328,14 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 // TestFull checks that failed output is trouble, in every command.
 func TestFull(t *testing.T) {
-	for _, line := range []string{"-h", "plan check testdata/fine.json", "plan draw testdata/fine.json", "plan draw testdata/fine.json -o -",
-		"plan suggest testdata/main.json", "plan fleet ../../../tests/frogpond/serve.json", "report draw testdata/main.json", "report diff testdata/main.json testdata/main.json",
-		"report diff testdata/main.json testdata/branch.json", "check testdata/main.json --against testdata/main.json",
-		"check testdata/branch.json --against testdata/main.json", "profile testdata/main.json", "profile testdata/empty.json",
-		"flow check GRAPHS/door.json", "flow check GRAPHS/door.json --host GRAPHS/host.json", "flow draw GRAPHS/door.json",
+	for _, line := range []string{"-h", "plan check testdata/fine.json", "plan draw testdata/fine.json",
+		"plan draw testdata/fine.json -o -", "plan suggest testdata/main.json",
+		"plan fleet ../../../tests/frogpond/serve.json", "report draw testdata/main.json",
+		"report diff testdata/main.json testdata/main.json", "report diff testdata/main.json testdata/branch.json",
+		"check testdata/main.json --against testdata/main.json",
+		"check testdata/branch.json --against testdata/main.json", "profile testdata/main.json",
+		"profile testdata/empty.json", "flow check GRAPHS/door.json",
+		"flow check GRAPHS/door.json --host GRAPHS/host.json", "flow draw GRAPHS/door.json",
 		"flow export GRAPHS/door.json", "flow trace GRAPHS/door.json -e line.used -k 12"} {
 		args := strings.Fields(strings.ReplaceAll(line, "GRAPHS/", graphs))
 		for _, args := range [][]string{args, append(args, "--json")} {
@@ -336,7 +350,8 @@ func TestFull(t *testing.T) {
 // TestNamesThatSteerATerminal checks that a file's name can't colour, move or clear anything.
 func TestNamesThatSteerATerminal(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a\x1b[31m\u202e\xff.json")
-	for what, plan := range map[string]string{"fine": `{"name": "p", "regions": [{"name": "level", "size": 1000}]}`, "faulty": "{"} {
+	for what, plan := range map[string]string{"fine": `{"name": "p", "regions": [{"name": "level", "size": 1000}]}`,
+		"faulty": "{"} {
 		if err := os.WriteFile(name, []byte(plan), 0o600); err != nil {
 			t.Skip(err) // this system has no such names
 		}
@@ -349,7 +364,8 @@ func TestNamesThatSteerATerminal(t *testing.T) {
 	}
 	var out, failed bytes.Buffer
 	run([]string{"report", "draw", name + "none"}, &out, &failed)
-	if text := failed.String(); !strings.Contains(text, "a\ufffd[31m\ufffd\ufffd.jsonnone") || strings.Contains(text, "\x1b") {
+	if text := failed.String(); !strings.Contains(text, "a\ufffd[31m\ufffd\ufffd.jsonnone") ||
+		strings.Contains(text, "\x1b") {
 		t.Errorf("none: %q", text)
 	}
 }

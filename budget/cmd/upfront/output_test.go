@@ -34,7 +34,8 @@ func TestProgress(t *testing.T) {
 	p.end()
 	p.end()
 	text := s.String()
-	if !strings.Contains(text, "upfront: reading x, 0 s") && !strings.Contains(text, "upfront: working, 0 s") || !strings.HasSuffix(text, clearLine) {
+	if !strings.Contains(text, "upfront: reading x, 0 s") && !strings.Contains(text, "upfront: working, 0 s") ||
+		!strings.HasSuffix(text, clearLine) {
 		t.Errorf("%q", text)
 	}
 	p.line(time.Second)
@@ -59,10 +60,12 @@ func TestColours(t *testing.T) {
 	tool.colours = true
 	c := newCommand(tool)
 	c.SetArgs([]string{"report", "diff", "testdata/main.json", "testdata/branch.json"})
-	if code := codeOf(c.Execute()); code != codeFound || !strings.Contains(out.String(), string(red)) || !strings.Contains(out.String(), string(green)) {
+	if code := codeOf(c.Execute()); code != codeFound || !strings.Contains(out.String(), string(red)) ||
+		!strings.Contains(out.String(), string(green)) {
 		t.Errorf("exit %d, %q", code, out.String())
 	}
-	if bare := strings.NewReplacer(string(red), "", string(green), "", "\x1b[0m", "").Replace(out.String()); bare != plain {
+	if bare := strings.NewReplacer(string(red), "", string(green), "", "\x1b[0m",
+		"").Replace(out.String()); bare != plain {
 		t.Errorf("other than without colours:\n%s", bare)
 	}
 	null, err := os.Open(os.DevNull)

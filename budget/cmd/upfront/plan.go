@@ -21,7 +21,8 @@ import (
 func newPlanCommand(t *tool) *cobra.Command {
 	return group("plan", "plans of budgets: checked, drawn, merged, suggested, deployed",
 		"Plans of budgets, as JSON that budget.ReadPlan reads.",
-		planCheckCommand(t), planDrawCommand(t), planDiffCommand(t), t.mergeCommand(planVersions), planSuggestCommand(t), planFleetCommand(t))
+		planCheckCommand(t), planDrawCommand(t), planDiffCommand(t), t.mergeCommand(planVersions),
+		planSuggestCommand(t), planFleetCommand(t))
 }
 
 func planCheckCommand(t *tool) *cobra.Command {
@@ -106,7 +107,8 @@ func readPlan(name string) (budget.Plan, error) {
 	}
 	data, unread := jsonfile.ReadFile(name, reportMax, errTooLarge.Error())
 	if unread == nil && kindOf(data) == reportKind { // as a plan, each metric is an error
-		err = fmt.Errorf("%s:1: this is a report, not a plan: report draw shows it, plan suggest makes a plan of it", name)
+		err = fmt.Errorf("%s:1: this is a report, not a plan: report draw shows it, plan suggest makes a plan of it",
+			name)
 	}
 	if unread == nil && kindOf(data) == timelineKind {
 		err = fmt.Errorf("%s:1: this is a timeline, not a plan: check compares it with a plan", name)
@@ -354,7 +356,8 @@ func unmeasured(sources []string, reports []budget.Report) (lines []string) {
 	}
 	for _, name := range parts {
 		if !used[name] {
-			lines = append(lines, fmt.Sprintf("%s: never used, or not published yet; it stays as planned", jsonfile.Echo(name)))
+			lines = append(lines, fmt.Sprintf("%s: never used, or not published yet; it stays as planned",
+				jsonfile.Echo(name)))
 		}
 	}
 	return lines

@@ -145,7 +145,8 @@ func (s sums) sorted() []eater {
 
 // eat writes the text of profile.
 func (t *tool) eat(w io.Writer, e eaters) error {
-	fmt.Fprintf(w, "budget %s: %s in use of %s\n", jsonfile.Echo(e.Budget), budget.SizeText(e.InUse), budget.SizeText(e.Size))
+	fmt.Fprintf(w, "budget %s: %s in use of %s\n", jsonfile.Echo(e.Budget), budget.SizeText(e.InUse),
+		budget.SizeText(e.Size))
 	if err := t.eaters(w, "in use", e.InUse, e.Now, e.top); err != nil {
 		return err
 	}
@@ -176,7 +177,8 @@ func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top
 		if total != 0 {
 			sum = budget.SizeText(rest)
 		}
-		rows = append(rows, []cell{right(sum), right(share(rest, total)), {text: fmt.Sprintf("%d more", more), colour: faint}})
+		rows = append(rows, []cell{right(sum), right(share(rest, total)),
+			{text: fmt.Sprintf("%d more", more), colour: faint}})
 	}
 	fmt.Fprintln(w)
 	return t.table(w, rows)

@@ -53,7 +53,8 @@ build records only scopes, with the most bytes that each had in use.`,
 				return t.write(out, append(text, '\n'))
 			}
 			err := t.print(result, func(w io.Writer) error { return t.replays(w, result, reports) })
-			if fails := func(r replay) bool { return !r.Fits }; err == nil && slices.ContainsFunc(result.Traces, fails) {
+			fails := func(r replay) bool { return !r.Fits }
+			if err == nil && slices.ContainsFunc(result.Traces, fails) {
 				return found{}
 			}
 			return err
@@ -128,10 +129,12 @@ func (t *tool) replays(w io.Writer, result replayed, reports []budget.Report) er
 			in = printable(r.Plan)
 		}
 		if !r.Fits {
-			fmt.Fprintf(w, "%s: %s in %s: %s\n", printable(r.Trace), t.paint(red, "doesn't fit"), in, printable(r.Error))
+			fmt.Fprintf(w, "%s: %s in %s: %s\n", printable(r.Trace), t.paint(red, "doesn't fit"), in,
+				printable(r.Error))
 			continue
 		}
-		fmt.Fprintf(w, "%s: %s in %s; %s, %s\n", printable(r.Trace), t.paint(green, "fits"), in, counted(r.Events, "event"), counted(uint64(r.Marks), "mark"))
+		fmt.Fprintf(w, "%s: %s in %s; %s, %s\n", printable(r.Trace), t.paint(green, "fits"), in,
+			counted(r.Events, "event"), counted(uint64(r.Marks), "mark"))
 		if !r.Whole {
 			fmt.Fprintf(w, "the recording ends early: its program didn't close it\n")
 		}

@@ -53,7 +53,8 @@ func recordGame(t *testing.T, plan budget.Plan, counts ...int) []byte {
 }
 
 func gamePlan() budget.Plan {
-	return budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: budget.MiB}},
+	return budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB},
+		{Name: "level", Size: budget.MiB}},
 		Scratch: budget.ScratchPlan{Workers: 1, Size: 16 * budget.KiB}}
 }
 
@@ -63,9 +64,11 @@ func TestReplay(t *testing.T) {
 	compare(t, "testdata/tuesday.trace", string(recordGame(t, gamePlan(), 500, 700)))
 	t.Chdir("testdata")
 	var all strings.Builder
-	for _, line := range []string{"replay monday.trace tuesday.trace", "replay monday.trace tuesday.trace --plan small.json",
-		"replay monday.trace tuesday.trace --plan small.json --json", "plan suggest monday.trace tuesday.trace", "replay tuesday.trace monday.trace --plan fine.json",
-		"replay main.json", "replay monday.trace --plan faulty.json", "replay monday.trace --plan none.json",
+	for _, line := range []string{"replay monday.trace tuesday.trace",
+		"replay monday.trace tuesday.trace --plan small.json",
+		"replay monday.trace tuesday.trace --plan small.json --json", "plan suggest monday.trace tuesday.trace",
+		"replay tuesday.trace monday.trace --plan fine.json", "replay main.json",
+		"replay monday.trace --plan faulty.json", "replay monday.trace --plan none.json",
 		"replay monday.trace tuesday.trace -o /dev/null", "plan suggest monday.trace main.json"} {
 		all.WriteString(shown(line, nil))
 	}
@@ -76,10 +79,12 @@ func TestReplay(t *testing.T) {
 // the region that they fill is one percent smaller.
 func TestSuggestedFits(t *testing.T) {
 	dir := t.TempDir() + "/"
-	if code, _, said := runs("plan", "suggest", "testdata/monday.trace", "testdata/tuesday.trace", "-o", dir+"plan.json"); code != codeFine {
+	if code, _, said := runs("plan", "suggest", "testdata/monday.trace", "testdata/tuesday.trace", "-o",
+		dir+"plan.json"); code != codeFine {
 		t.Fatal(code, said)
 	}
-	if code, out, said := runs("replay", "testdata/monday.trace", "testdata/tuesday.trace", "--plan", dir+"plan.json"); code != codeFine {
+	if code, out, said := runs("replay", "testdata/monday.trace", "testdata/tuesday.trace", "--plan",
+		dir+"plan.json"); code != codeFine {
 		t.Error(code, out, said)
 	}
 	plan, err := budget.ReadPlan(dir + "plan.json")
@@ -96,7 +101,8 @@ func TestSuggestedFits(t *testing.T) {
 	}
 	code, out, _ := runs("replay", "testdata/monday.trace", "--plan", dir+"less.json", "--json")
 	var got replayed
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != codeFound || got.Traces[0].Mark != "E1M2" || got.Traces[0].Key != "regions[1].size" {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != codeFound || got.Traces[0].Mark != "E1M2" ||
+		got.Traces[0].Key != "regions[1].size" {
 		t.Errorf("exit %d, %v: %s", code, err, out)
 	}
 	if code, _, _ := runs("replay", "testdata/tuesday.trace", "--plan", dir+"less.json"); code != codeFine {
@@ -124,7 +130,8 @@ func TestReplayReport(t *testing.T) {
 		t.Error(code, out)
 	}
 	none := t.TempDir() + "/none.json"
-	if code, out, _ := runs("replay", "testdata/monday.trace", "--plan", "testdata/small.json", "-o", none); code != codeFound ||
+	if code, out, _ := runs("replay", "testdata/monday.trace", "--plan", "testdata/small.json", "-o",
+		none); code != codeFound ||
 		!strings.Contains(out, "doesn't fit") {
 		t.Error(code, out)
 	}

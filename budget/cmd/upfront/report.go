@@ -58,7 +58,8 @@ are not compared.`,
 			if err != nil {
 				return err
 			}
-			d := reportDiff{A: named(sources[0]), B: named(sources[1]), Differences: differences(reports[0], reports[1])}
+			d := reportDiff{A: named(sources[0]), B: named(sources[1]),
+				Differences: differences(reports[0], reports[1])}
 			d.Equal = len(d.Differences) == 0
 			if err := t.print(d, func(w io.Writer) error { return t.differ(w, d) }); err != nil || d.Equal {
 				return err

@@ -108,17 +108,20 @@ func TestReportDraw(t *testing.T) {
 // TestOldReports checks that a report of the old format, with two lists of arenas, is read as one
 // of today.
 func TestOldReports(t *testing.T) {
-	if now, before := reportIn(t, "testdata/main.json"), reportIn(t, "testdata/old.json"); !reflect.DeepEqual(now, before) {
+	if now, before := reportIn(t, "testdata/main.json"), reportIn(t, "testdata/old.json"); !reflect.DeepEqual(now,
+		before) {
 		t.Errorf("%v\n%v", now.Arenas, before.Arenas)
 	}
-	for _, line := range []string{"report draw NAME", "report draw NAME -o -", "report diff NAME testdata/branch.json", "report diff testdata/branch.json NAME",
-		"check NAME --against testdata/branch.json", "check testdata/branch.json --against NAME", "profile NAME", "plan suggest NAME", "plan check NAME"} {
+	for _, line := range []string{"report draw NAME", "report draw NAME -o -", "report diff NAME testdata/branch.json",
+		"report diff testdata/branch.json NAME", "check NAME --against testdata/branch.json",
+		"check testdata/branch.json --against NAME", "profile NAME", "plan suggest NAME", "plan check NAME"} {
 		with := func(name string) string { return strings.ReplaceAll(line, "NAME", "testdata/"+name+".json") }
 		code, out, said := runs(strings.Fields(with("main"))...)
 		oldCode, oldOut, oldSaid := runs(strings.Fields(with("old"))...)
 		mend := func(text string) string { return strings.ReplaceAll(text, "old.json", "main.json") }
 		if code != oldCode || out != mend(oldOut) || said != mend(oldSaid) {
-			t.Errorf("%s: exit %d, %s%s\n%s: exit %d, %s%s", with("main"), code, out, said, with("old"), oldCode, oldOut, oldSaid)
+			t.Errorf("%s: exit %d, %s%s\n%s: exit %d, %s%s", with("main"), code, out, said, with("old"), oldCode,
+				oldOut, oldSaid)
 		}
 	}
 	for text, says := range map[string]string{
@@ -137,15 +140,18 @@ func TestOldReports(t *testing.T) {
 func TestJSON(t *testing.T) {
 	dir := t.TempDir()
 	for _, line := range []string{
-		"plan check testdata/fine.json", "plan check testdata/faulty.json", "plan draw testdata/fine.json", "plan suggest testdata/main.json",
-		"plan draw testdata/faulty.json", "plan fleet ../../../tests/frogpond/serve.json", "plan fleet testdata/fine.json", "report draw testdata/main.json", "report draw testdata/main.json -o DIR/a.svg",
+		"plan check testdata/fine.json", "plan check testdata/faulty.json", "plan draw testdata/fine.json",
+		"plan suggest testdata/main.json", "plan draw testdata/faulty.json",
+		"plan fleet ../../../tests/frogpond/serve.json", "plan fleet testdata/fine.json",
+		"report draw testdata/main.json", "report draw testdata/main.json -o DIR/a.svg",
 		"report diff testdata/main.json testdata/main.json", "report diff testdata/main.json testdata/branch.json",
-		"check testdata/live.json --against testdata/main.json", "check testdata/branch.json testdata/main.json --against testdata/main.json",
-		"profile testdata/main.json", "profile testdata/main.json -o DIR/a.pb.gz", "profile testdata/torn.json",
-		"flow check GRAPHS/door.json", "flow draw GRAPHS/door.json", "flow export GRAPHS/door.json", "flow trace GRAPHS/door.json -e line.used -k 12",
-		"flow trace GRAPHS/door.json -e line.used -k 13", "flow compile GRAPHS/door.json --host GRAPHS/host.json -o DIR/door.blob",
-		"", "-h", "plan -h", "help report", "help nothing", "report diff -h", "completion bash", "plan check testdata/fine.json testdata/none.json",
-	} {
+		"check testdata/live.json --against testdata/main.json",
+		"check testdata/branch.json testdata/main.json --against testdata/main.json", "profile testdata/main.json",
+		"profile testdata/main.json -o DIR/a.pb.gz", "profile testdata/torn.json", "flow check GRAPHS/door.json",
+		"flow draw GRAPHS/door.json", "flow export GRAPHS/door.json", "flow trace GRAPHS/door.json -e line.used -k 12",
+		"flow trace GRAPHS/door.json -e line.used -k 13",
+		"flow compile GRAPHS/door.json --host GRAPHS/host.json -o DIR/door.blob", "", "-h", "plan -h", "help report",
+		"help nothing", "report diff -h", "completion bash", "plan check testdata/fine.json testdata/none.json"} {
 		line = strings.NewReplacer("DIR", dir, "GRAPHS/", graphs).Replace(line)
 		_, out, _ := runs(append(strings.Fields(line), "--json")...)
 		d := json.NewDecoder(strings.NewReader(out))
@@ -167,7 +173,8 @@ func TestStandardOutput(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	for line, begins := range map[string]string{
-		"plan draw DATA/fine.json": "<svg ", "report draw DATA/main.json": "<svg ", "plan suggest DATA/main.json": "{", "profile DATA/main.json": "\x1f\x8b",
+		"plan draw DATA/fine.json": "<svg ", "report draw DATA/main.json": "<svg ", "plan suggest DATA/main.json": "{",
+		"profile DATA/main.json":     "\x1f\x8b",
 		"flow draw GRAPHS/door.json": "<svg ", "flow compile GRAPHS/door.json --host GRAPHS/host.json": "BLB1",
 	} {
 		here := strings.NewReplacer("DATA/", data+"/", "GRAPHS/", filepath.Join(data, "..", graphs)+"/").Replace(line)
@@ -191,22 +198,29 @@ func TestStandardOutput(t *testing.T) {
 func TestLong(t *testing.T) {
 	name, number, dir := strings.Repeat("n", 100000), strings.Repeat("7", 100000), t.TempDir()
 	for text, lines := range map[string][]string{
-		`{"name": "x", "regions": [{"name": "a", "used": NUMBER}]}`:                                      {"report draw FILE", "profile FILE"},
-		`{"name": "x", "regions": [{"name": "a", "used": 0}], "plan": {"name": "NAME", "NAME": NUMBER}}`: {"report draw FILE", "plan suggest FILE"},
-		`{"name": "x", "regions": [{"name": "a", "size": NUMBER, "note": NUMBER}]}`:                      {"plan check FILE", "plan draw FILE"},
+		`{"name": "x", "regions": [{"name": "a", "used": NUMBER}]}`: {
+			"report draw FILE", "profile FILE"},
+		`{"name": "x", "regions": [{"name": "a", "used": 0}], "plan": {"name": "NAME", "NAME": NUMBER}}`: {
+			"report draw FILE", "plan suggest FILE"},
+		`{"name": "x", "regions": [{"name": "a", "size": NUMBER, "note": NUMBER}]}`: {
+			"plan check FILE", "plan draw FILE"},
 		`{"name": "NAME", "size": 9, "regions": [{"name": "NAME", "size": 9, "used": 8, "labels": [{"name": "NAME", "bytes": 5, "peak": 7}],
 			"scopes": [{"name": "NAME", "bytes": 5, "peak": 7}], "fulls": 1, "last_full": "NAME"}], "plan": {"name": "x", "regions": [
-			{"name": "a", "size": 9}]}}`: {"profile FILE", "report draw FILE", "report diff FILE testdata/main.json", "check FILE --against FILE",
+			{"name": "a", "size": 9}]}}`: {
+			"profile FILE", "report draw FILE", "report diff FILE testdata/main.json", "check FILE --against FILE",
 			"check FILE --against testdata/main.json", "plan suggest FILE", "plan suggest testdata/main.json FILE"},
 		`{"name": "NAME", "size": 1, "regions": [{"name": "NAME", "size": 9, "used": 8}]}`: {"profile FILE"},
-		`{"nodes": {"NAME": {"on": "NAME", "x": NUMBER}}}`:                                 {"flow check FILE", "flow trace FILE -e x"},
+		`{"nodes": {"NAME": {"on": "NAME", "x": NUMBER}}}`: {
+			"flow check FILE", "flow trace FILE -e x"},
 	} {
 		file := filepath.Join(dir, "file")
-		if err := os.WriteFile(file, []byte(strings.NewReplacer("NAME", name, "NUMBER", number).Replace(text)), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(strings.NewReplacer("NAME", name, "NUMBER", number).Replace(text)),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range lines {
-			if _, out, said := runs(strings.Fields(strings.Replace(line, "FILE", file, 1))...); len(out)+len(said) > 20000 {
+			if _, out, said := runs(strings.Fields(strings.Replace(line, "FILE", file, 1))...); len(out)+
+				len(said) > 20000 {
 				t.Errorf("%s: %d bytes for %s", line, len(out)+len(said), text)
 			}
 		}
@@ -261,7 +275,8 @@ func TestURLs(t *testing.T) {
 			t.Errorf("%s: exit %d, %s%s", path, code, out, said)
 		}
 	}
-	if code, out, said := runs("report", "diff", url+"/page/", "testdata/main.json"); code != codeFine || out != "equal\n" {
+	if code, out, said := runs("report", "diff", url+"/page/", "testdata/main.json"); code != codeFine ||
+		out != "equal\n" {
 		t.Errorf("exit %d, %s%s", code, out, said)
 	}
 	for path, says := range map[string]string{
@@ -280,7 +295,8 @@ func TestURLs(t *testing.T) {
 		}
 	}
 	hidden := strings.Replace(url, "http://", "http://user:secret@", 1)
-	if _, _, said := runs("profile", hidden+"/text"); strings.Contains(said, "secret") || !strings.Contains(said, "/text") {
+	if _, _, said := runs("profile", hidden+"/text"); strings.Contains(said, "secret") ||
+		!strings.Contains(said, "/text") {
 		t.Errorf("it tells the password, or not the URL: %s", said)
 	}
 	for _, nobody := range []string{"http://127.0.0.1:1/", "http://%zz", "://", "http://"} {
@@ -389,9 +405,11 @@ func FuzzReport(f *testing.F) {
 // TestDiffOfWhatIsCounted checks that objects and padding are compared only if both builds count
 // them.
 func TestDiffOfWhatIsCounted(t *testing.T) {
-	level := budget.ArenaReport{Name: "level", Part: "level", Counted: true, Objects: 7, Padding: 5, Scopes: []scope.Usage{{Name: "level", Objects: 7}}}
+	level := budget.ArenaReport{Name: "level", Part: "level", Counted: true, Objects: 7, Padding: 5,
+		Scopes: []scope.Usage{{Name: "level", Objects: 7}}}
 	counted := budget.Report{Arenas: []budget.ArenaReport{level}}
-	release := budget.Report{Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Scopes: []scope.Usage{{Name: "level"}}}}}
+	release := budget.Report{Arenas: []budget.ArenaReport{{Name: "level", Part: "level",
+		Scopes: []scope.Usage{{Name: "level"}}}}}
 	level.Objects, level.Padding, level.Scopes = 8, 6, []scope.Usage{{Name: "level", Objects: 8}}
 	more := budget.Report{Arenas: []budget.ArenaReport{level}}
 	if list := differences(counted, release); len(list) != 0 {

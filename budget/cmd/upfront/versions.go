@@ -180,7 +180,8 @@ func partsOf(p budget.Plan) (rows []costRow) {
 		rows = append(rows, costRow{Name: r.Name, A: r.Size * uint64(max(1, r.Slots))})
 	}
 	rows = append(rows, costRow{Name: "frame", A: p.Frame.Size * uint64(p.Frame.Buffers)})
-	return append(rows, costRow{Name: "scratch", A: p.Scratch.Size * uint64(p.Scratch.Workers*cmp.Or(p.Scratch.Each, 2))})
+	return append(rows,
+		costRow{Name: "scratch", A: p.Scratch.Size * uint64(p.Scratch.Workers*cmp.Or(p.Scratch.Each, 2))})
 }
 
 // costs writes the costs that differ, in bytes, and the request.
@@ -199,8 +200,9 @@ func (t *tool) costs(w io.Writer, c *costs) error {
 		}
 		rows = append(rows, []cell{left(name), right(fmt.Sprint(a)), right(fmt.Sprint(b)), {change, true, paint}})
 	}
-	for _, row := range []costRow{{"addresses", c.A.Addresses, c.B.Addresses}, {"resident at most", c.A.Resident4K, c.B.Resident4K},
-		{"with 64 KiB pages", c.A.Resident64K, c.B.Resident64K}, {"Go heap", c.A.GoHeap, c.B.GoHeap}, {"C heap", c.A.CHeap, c.B.CHeap}} {
+	for _, row := range []costRow{{"addresses", c.A.Addresses, c.B.Addresses},
+		{"resident at most", c.A.Resident4K, c.B.Resident4K}, {"with 64 KiB pages", c.A.Resident64K, c.B.Resident64K},
+		{"Go heap", c.A.GoHeap, c.B.GoHeap}, {"C heap", c.A.CHeap, c.B.CHeap}} {
 		if row.A != row.B {
 			add(row.Name, row.A, row.B)
 		}
@@ -334,8 +336,9 @@ As a driver of git merge, with --name for its messages:
     "upfront ` + group + ` merge %O %A %B -o %A --name %P"
   git config merge.upfront-` + v.kind + `.recursive binary
   echo "*.` + v.kind + `.json merge=upfront-` + v.kind + `" >> .gitattributes`,
-		Example: "  upfront " + group + " merge base.json a.json b.json\n  upfront " + group + " merge base.json a.json b.json -o both.json",
-		Args:    takes(3, 3),
+		Example: "  upfront " + group + " merge base.json a.json b.json\n  upfront " + group +
+			" merge base.json a.json b.json -o both.json",
+		Args: takes(3, 3),
 		RunE: func(_ *cobra.Command, names []string) error {
 			if err := v.prepare(); err != nil {
 				return err

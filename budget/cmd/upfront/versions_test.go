@@ -48,7 +48,8 @@ func TestVersions(t *testing.T) {
 	dir := copied(t)
 	base := contents(t, filepath.Join(dir, "base.json"))
 	for name, edit := range map[string][2]string{
-		"spaced.json":   {`{"type": "delay", "in": {"ticks": 150}, "then": "close"}`, `{ "then":["close"], "type":"delay", "in":{"ticks":150} }`},
+		"spaced.json": {`{"type": "delay", "in": {"ticks": 150}, "then": "close"}`,
+			`{ "then":["close"], "type":"delay", "in":{"ticks":150} }`},
 		"apart.json":    {`"a": "held", "b": 1`, `"a": "held", "b": 2`},
 		"shut.json":     {`"then": "close"},`, `"then": []},`},
 		"twice.json":    {`"close":  {`, `"open":  {`},
@@ -58,7 +59,8 @@ func TestVersions(t *testing.T) {
 	} {
 		put(t, filepath.Join(dir, name), strings.Replace(base, edit[0], edit[1], 1))
 	}
-	put(t, filepath.Join(dir, "gone.json"), strings.Replace(contents(t, filepath.Join(dir, "dangling.json")), `, "then": "close"`, "", 1))
+	put(t, filepath.Join(dir, "gone.json"), strings.Replace(contents(t, filepath.Join(dir, "dangling.json")),
+		`, "then": "close"`, "", 1))
 	put(t, filepath.Join(dir, "empty.json"), "")
 	old := contents(t, filepath.Join(dir, "old.json"))
 	for name, edit := range map[string][2]string{
@@ -137,11 +139,13 @@ func TestVersions(t *testing.T) {
 func TestMergeFails(t *testing.T) {
 	dir := copied(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if code, _, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o", at("none/x.json")); code != codeTrouble || said == "" {
+	if code, _, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o",
+		at("none/x.json")); code != codeTrouble || said == "" {
 		t.Error(code, said)
 	}
 	put(t, at("folder"), "")
-	if code, _, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o", at("folder/x.json")); code != codeTrouble || said == "" {
+	if code, _, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o",
+		at("folder/x.json")); code != codeTrouble || said == "" {
 		t.Error(code, said)
 	}
 	before, err := os.ReadDir(dir)
@@ -151,13 +155,15 @@ func TestMergeFails(t *testing.T) {
 	if err := os.Mkdir(at("taken"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o", at("taken")); code != codeTrouble || said == "" {
+	if code, _, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o",
+		at("taken")); code != codeTrouble || said == "" {
 		t.Error(code, said)
 	}
 	if after, _ := os.ReadDir(dir); len(after) != len(before)+1 {
 		t.Error("a file is left:", after)
 	}
-	if code, out, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json")); code != codeFine || out+said != "" {
+	if code, out, said := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json")); code != codeFine ||
+		out+said != "" {
 		t.Error(code, out, said)
 	}
 	if info, err := os.Stat(at("base.json")); err != nil || info.Mode().Perm() != 0o640 && runtime.GOOS != "windows" {
@@ -179,10 +185,12 @@ func TestMergeIntoLinks(t *testing.T) {
 	}
 	code, _, said := runs("plan", "merge", at("old.json"), at("link"), at("new.json"))
 	to, err := os.Readlink(at("link"))
-	if code != codeFine || err != nil || to != "old.json" || contents(t, at("old.json")) != contents(t, at("new.json")) {
+	if code != codeFine || err != nil || to != "old.json" ||
+		contents(t, at("old.json")) != contents(t, at("new.json")) {
 		t.Error(code, said, to, err)
 	}
-	if code, _, _ := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o", at("astray")); code != codeTrouble {
+	if code, _, _ := runs("flow", "merge", at("base.json"), at("base.json"), at("b.json"), "-o",
+		at("astray")); code != codeTrouble {
 		t.Error(code)
 	}
 }
@@ -201,7 +209,9 @@ func TestGitDriver(t *testing.T) {
 	page := contents(t, "../README.md")
 	git := func(fails bool, args ...string) string {
 		t.Helper()
-		c := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "core.autocrlf=false"}, args...)...)
+		c := exec.Command("git",
+			append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "core.autocrlf=false"},
+				args...)...)
 		c.Dir, c.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(tool)+":"+os.Getenv("PATH"))
 		out, err := c.CombinedOutput()
 		if (err != nil) != fails {
@@ -228,7 +238,8 @@ func TestGitDriver(t *testing.T) {
 	git(false, "commit", "-q", "--allow-empty", "-m", "begin")
 	commit("main", "base.json")
 	commit("a", "a.json")
-	put(t, filepath.Join(dir, "b.json"), strings.Replace(contents(t, filepath.Join(dir, "b.json")), `"speed": 4`, `"speed": 2`, 1))
+	put(t, filepath.Join(dir, "b.json"), strings.Replace(contents(t, filepath.Join(dir, "b.json")), `"speed": 4`,
+		`"speed": 2`, 1))
 	commit("b", "b.json")
 	git(false, "merge", "-q", "-m", "both", "a")
 	merged := contents(t, filepath.Join(dir, "door.graph.json"))
@@ -240,15 +251,18 @@ func TestGitDriver(t *testing.T) {
 	put(t, filepath.Join(dir, "c.json"), contents(t, versionsDir+"b.json"))
 	commit("c", "c.json")
 	said := git(true, "merge", "-m", "both", "a")
-	want := "door.graph.json: 1 conflict; it has the values of A\nnodes.open.in.speed:\n  base:13    2\n  A:13       4\n  B:13       3\n"
+	want := "door.graph.json: 1 conflict; it has the values of A\nnodes.open.in.speed:\n  base:13    2\n  A:13      " +
+		" 4\n  B:13       3\n"
 	if !strings.Contains(said, want) {
 		t.Error(said)
 	}
 	git(false, "merge", "--abort")
 	// Two branches that merged each other, and kept their own values, still conflict.
 	git(false, "config", "merge.upfront-graph.recursive", "binary")
-	put(t, filepath.Join(dir, "x.json"), strings.Replace(contents(t, filepath.Join(dir, "base.json")), `"speed": 2`, `"speed": 3`, 1))
-	put(t, filepath.Join(dir, "y.json"), strings.Replace(contents(t, filepath.Join(dir, "base.json")), `"speed": 2`, `"speed": 5`, 1))
+	put(t, filepath.Join(dir, "x.json"), strings.Replace(contents(t, filepath.Join(dir, "base.json")), `"speed": 2`,
+		`"speed": 3`, 1))
+	put(t, filepath.Join(dir, "y.json"), strings.Replace(contents(t, filepath.Join(dir, "base.json")), `"speed": 2`,
+		`"speed": 5`, 1))
 	commit("x", "x.json")
 	commit("y", "y.json")
 	git(false, "branch", "was")
@@ -261,7 +275,8 @@ func TestGitDriver(t *testing.T) {
 	git(false, "merge", "--abort")
 	git(false, "checkout", "-q", "c")
 	git(true, "merge", "-m", "both", "a")
-	if merged := contents(t, filepath.Join(dir, "door.graph.json")); !strings.Contains(merged, `"ticks": 200`) || !strings.Contains(merged, `"speed": 4`) {
+	if merged := contents(t, filepath.Join(dir, "door.graph.json")); !strings.Contains(merged, `"ticks": 200`) ||
+		!strings.Contains(merged, `"speed": 4`) {
 		t.Error(merged)
 	}
 }

@@ -69,7 +69,9 @@ func TestAnyMoment(t *testing.T) {
 	}
 	for range 60 {
 		for _, name := range []string{"level", "nested"} {
-			_, err := budget.Load(context.Background(), b.Region(name), func(s scope.Scope) (*struct{}, error) { return nil, act(s, 0) })
+			_, err := budget.Load(context.Background(), b.Region(name), func(s scope.Scope) (*struct{}, error) {
+				return nil, act(s, 0)
+			})
 			require.NoError(t, err)
 		}
 		require.NoError(t, act(b.Frame(), 2))

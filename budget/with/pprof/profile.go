@@ -73,7 +73,8 @@ func Profile(r budget.Report) (*profile.Profile, error) {
 	rest := r.Size
 	for _, a := range r.Arenas {
 		if a.Size > rest {
-			return nil, fmt.Errorf("report of budget %q: its size of %d bytes is less than its arenas have", r.Name, r.Size)
+			return nil, fmt.Errorf("report of budget %q: its size of %d bytes is less than its arenas have",
+				r.Name, r.Size)
 		}
 		rest -= a.Size
 		if err := b.arena(a); err != nil {
@@ -131,7 +132,8 @@ func newBuilder(r budget.Report) *builder {
 
 // sample returns an empty sample below the frames.
 func (b *builder) sample(frames []frame, tags map[string]string) *sample {
-	s := &sample{frames: frames[:len(frames):len(frames)], tags: map[string]string{}, values: make([]uint64, len(types))}
+	s := &sample{frames: frames[:len(frames):len(frames)], tags: map[string]string{},
+		values: make([]uint64, len(types))}
 	for key, value := range tags {
 		s.tags[key] = value
 	}
@@ -142,7 +144,8 @@ func (b *builder) sample(frames []frame, tags map[string]string) *sample {
 func (b *builder) below(s *sample, kind, name string) *sample {
 	name = shown(name)
 	inner := b.sample(s.frames, s.tags)
-	inner.frames = append(inner.frames, frame{name: kind + " " + name, file: s.frames[len(s.frames)-1].file + "/" + name})
+	inner.frames = append(inner.frames,
+		frame{name: kind + " " + name, file: s.frames[len(s.frames)-1].file + "/" + name})
 	inner.tags[kind] = name
 	return inner
 }

@@ -88,7 +88,8 @@ func TestAllocated(t *testing.T) {
 
 // TestLongNames: long names in a foreign report don't multiply its size.
 func TestLongNames(t *testing.T) {
-	r := budget.Report{Name: strings.Repeat("é", 1<<20), Size: 1, Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region", Size: 1}}}
+	r := budget.Report{Name: strings.Repeat("é", 1<<20), Size: 1,
+		Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region", Size: 1}}}
 	for i := range 1000 {
 		r.Arenas[0].Labels = append(r.Arenas[0].Labels, scope.Usage{Name: fmt.Sprint(i), Peak: 1})
 	}
@@ -145,14 +146,16 @@ func TestSites(t *testing.T) {
 	made := []string{"main.newFrog /pond/frog.go:7", "main.load.func1 /pond/load.go:31", "strange"}
 	match := budget.ArenaReport{Name: "match 3", Part: "match", Index: 3, Kind: "slot", Size: 100, Used: 90, Objects: 2,
 		Scopes: []scope.Usage{{Name: "match 3", Bytes: 90}}, Labels: []scope.Usage{{Name: "frogs", Bytes: 50}},
-		Sites: []budget.Site{{Scope: "match 3", Label: "frogs", Type: "pond.Frog", Made: made, Bytes: 50, Padding: 2, Objects: 2},
+		Sites: []budget.Site{{Scope: "match 3", Label: "frogs", Type: "pond.Frog", Made: made, Bytes: 50, Padding: 2,
+			Objects: 2},
 			{Scope: "match 3", Bytes: 33}}}
 	r := budget.Report{Name: "game", Size: 100, Arenas: []budget.ArenaReport{match}}
 	p, err := with.Profile(r)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]int64{"budget game > region match > slot match 3": 7,
 		"budget game > region match > slot match 3 > scope match":                         33,
-		"budget game > region match > slot match 3 > scope match > label frogs > strange": 50}, stacks(p, "inuse_space"))
+		"budget game > region match > slot match 3 > scope match > label frogs > strange": 50},
+		stacks(p, "inuse_space"))
 	assert.EqualValues(t, 2, totals(p)["inuse_objects"])
 	found := false
 	for _, s := range p.Sample {
@@ -172,7 +175,8 @@ func TestSites(t *testing.T) {
 
 // TestReleaseHasNoObjects: a column without counts is left out.
 func TestReleaseHasNoObjects(t *testing.T) {
-	r := budget.Report{Name: "game", Size: 10, Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region", Size: 10, Used: 3}}}
+	r := budget.Report{Name: "game", Size: 10,
+		Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region", Size: 10, Used: 3}}}
 	has := func() bool {
 		p, err := with.Profile(r)
 		require.NoError(t, err)
@@ -186,15 +190,22 @@ func TestReleaseHasNoObjects(t *testing.T) {
 
 // TestContradictions: a report that contradicts itself is an error with the place.
 func TestContradictions(t *testing.T) {
-	level := budget.ArenaReport{Name: "level", Part: "level", Kind: "region", Size: 100, Used: 50, Scopes: []scope.Usage{{Name: "level", Bytes: 50}}}
+	level := budget.ArenaReport{Name: "level", Part: "level", Kind: "region", Size: 100, Used: 50,
+		Scopes: []scope.Usage{{Name: "level", Bytes: 50}}}
 	for says, damage := range map[string]func(r *budget.Report, a *budget.ArenaReport){
-		"level: its scopes have more bytes than it has: level": func(_ *budget.Report, a *budget.ArenaReport) { a.Used = 49 },
+		"level: its scopes have more bytes than it has: level": func(_ *budget.Report, a *budget.ArenaReport) {
+			a.Used = 49
+		},
 		"its labels have more bytes than it has: b": func(_ *budget.Report, a *budget.ArenaReport) {
 			a.Labels = []scope.Usage{{Name: "a", Bytes: 50}, {Name: "b", Bytes: 1}}
 		},
-		"its scopes have more count than it has: level":      func(_ *budget.Report, a *budget.ArenaReport) { a.Scopes[0].Objects = 1 },
-		"its size of 100 bytes is less than its arenas have": func(r *budget.Report, a *budget.ArenaReport) { a.Size = 101 },
-		"peak_space is beyond 63 bits":                       func(_ *budget.Report, a *budget.ArenaReport) { a.Peak = math.MaxInt64 + 1 },
+		"its scopes have more count than it has: level": func(_ *budget.Report, a *budget.ArenaReport) {
+			a.Scopes[0].Objects = 1
+		},
+		"its size of 100 bytes is less than its arenas have": func(r *budget.Report, a *budget.ArenaReport) {
+			a.Size = 101
+		},
+		"peak_space is beyond 63 bits": func(_ *budget.Report, a *budget.ArenaReport) { a.Peak = math.MaxInt64 + 1 },
 		"labels_peak_space is beyond 63 bits": func(_ *budget.Report, a *budget.ArenaReport) {
 			a.Labels = []scope.Usage{{Name: "a", Peak: math.MaxUint64}, {Name: "b", Peak: 7}}
 		},

@@ -37,7 +37,8 @@ func TestAgree(t *testing.T) {
 		}
 		metric := metrics[words[1]] + " " + words[0]
 		if names := strings.Split(words[1], ":"); len(names) == 3 {
-			metric = map[string]string{"used": "label_used_bytes", "arena_used": "label_arena_used_bytes", "peak": "label_arena_peak_bytes"}[names[2]] + " " + words[0] + " " + names[1]
+			metric = map[string]string{"used": "label_used_bytes", "arena_used": "label_arena_used_bytes",
+				"peak": "label_arena_peak_bytes"}[names[2]] + " " + words[0] + " " + names[1]
 		}
 		value, err := strconv.ParseFloat(words[2], 64)
 		require.NoError(t, err)

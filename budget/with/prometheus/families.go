@@ -34,7 +34,8 @@ var families = append(figures(), []family{
 	{"go_heap_limit_bytes", "The collector's limit that the plan sets; 0 if it sets none.", gauge, nil},
 	{"go_heap_used_bytes", "Bytes that the Go runtime has from the system, as its memory limit counts.", gauge, nil},
 
-	{"region_allocated_bytes_total", "Bytes that the region's scopes ever held, released ones included; not of scratch.", counter, region},
+	{"region_allocated_bytes_total",
+		"Bytes that the region's scopes ever held, released ones included; not of scratch.", counter, region},
 	{"region_open_limit", "The most that an arena may have open of each kind (limits in the plan).", gauge, opened},
 
 	{"label_used_bytes", "Bytes of the label in all arenas of the region.", gauge, label},

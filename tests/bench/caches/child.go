@@ -84,7 +84,8 @@ func (t task) do() (r result, err error) {
 
 // mapped returns keys that aren't on the Go heap. They live until the process ends.
 func mapped(count int) ([]uint32, error) {
-	block, err := syscall.Mmap(-1, 0, 4*count, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	block, err := syscall.Mmap(-1, 0, 4*count, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		return nil, err
 	}

@@ -211,7 +211,8 @@ func (t *totals) search(who []string, size int, short bool) (limits map[string]i
 			if try == 0 || better(r.Resident, best.Resident) {
 				limits[w], best = limit, r
 			}
-			fmt.Fprintf(os.Stderr, "%s, values of %d bytes: with a limit of %d bytes %.0f are resident\n", w, size, limit, r.Resident)
+			fmt.Fprintf(os.Stderr, "%s, values of %d bytes: with a limit of %d bytes %.0f are resident\n",
+				w, size, limit, r.Resident)
 			if r.Resident >= asked*(1-near) && r.Resident <= asked*(1+near/2) {
 				break
 			}
@@ -354,7 +355,8 @@ func (t *totals) print() error {
 		}
 	}
 	if n := len(of["hits"]); n > 0 {
-		list = append(list, figure{"K goal: rows with fewer hits than the best peer", "of all rows", library, float64(lost) / float64(n)})
+		list = append(list, figure{"K goal: rows with fewer hits than the best peer", "of all rows", library,
+			float64(lost) / float64(n)})
 	}
 	out := json.NewEncoder(os.Stdout)
 	for _, f := range slices.Concat(append(slices.Clone(t.all[:]), list)...) {

@@ -78,7 +78,8 @@ type upfront struct{ *cache.Bytes }
 
 // newUpfront makes a cache of limit bytes in a region of a budget.
 func newUpfront(limit, size int) (contestant, error) {
-	b, err := budget.Open(budget.Plan{Name: "caches", Regions: []budget.RegionPlan{{Name: "cache", Size: uint64(limit) + 64*budget.KiB}}})
+	b, err := budget.Open(budget.Plan{Name: "caches",
+		Regions: []budget.RegionPlan{{Name: "cache", Size: uint64(limit) + 64*budget.KiB}}})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,8 @@ type big struct{ *bigcache.BigCache }
 // newBig makes a bigcache whose limit, in MiB for each of the shards, is rounded down.
 func newBig(limit, size int) (contestant, error) {
 	c, err := bigcache.New(context.Background(), bigcache.Config{
-		Shards: shards, LifeWindow: 24 * time.Hour, MaxEntriesInWindow: limit / (keySize + size), MaxEntrySize: keySize + size,
+		Shards: shards, LifeWindow: 24 * time.Hour, MaxEntriesInWindow: limit / (keySize + size),
+		MaxEntrySize:     keySize + size,
 		HardMaxCacheSize: max(1, limit>>20), Logger: log.Default(),
 	})
 	return big{c}, err
@@ -132,7 +134,8 @@ type ristrettoCache struct {
 // newRistretto follows ristretto's documentation: ten counters for each entry.
 func newRistretto(limit, size int) (contestant, error) {
 	c, err := ristretto.NewCache(&ristretto.Config[string, []byte]{
-		NumCounters: 10 * int64(limit/(keySize+size)), MaxCost: int64(limit), BufferItems: 64, IgnoreInternalCost: true})
+		NumCounters: 10 * int64(limit/(keySize+size)), MaxCost: int64(limit), BufferItems: 64,
+		IgnoreInternalCost: true})
 	return ristrettoCache{c}, err
 }
 

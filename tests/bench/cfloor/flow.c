@@ -17,7 +17,8 @@ typedef struct { cf_node_head n; cf_span otherwise; cf_in a, b; } cf_two;
 typedef struct { cf_node_head n; uint32_t of; cf_span parameters; } cf_action;
 
 /* The tags of package flow. */
-enum { TAG_BRANCH = 1, TAG_GATE = 2, TAG_COUNTER = 4, TAG_SET = 10, TAG_ADD = 13, TAG_EQUAL = 16, TAG_LESS = 19, TAG_ACTION = 21 };
+enum { TAG_BRANCH = 1, TAG_GATE = 2, TAG_COUNTER = 4, TAG_SET = 10, TAG_ADD = 13, TAG_EQUAL = 16, TAG_LESS = 19,
+    TAG_ACTION = 21 };
 
 enum { ROOT_AT = 16, ROOT_EVENTS = 24 }; /* in the blob's header, in the root */
 
@@ -25,7 +26,9 @@ static inline int32_t in(const cf_in *p, const char *data) {
 	return p->at == 0 ? (int32_t)p->constant : *(const int32_t *)(const void *)(data + p->at);
 }
 
-static void touch(cf_runner *r, const char *data, const void *parameters) { r->touched += (uint64_t)in(parameters, data); }
+static void touch(cf_runner *r, const char *data, const void *parameters) {
+    r->touched += (uint64_t)in(parameters, data);
+}
 
 /* read through a volatile so that the compiler cannot see the callee */
 static void (*volatile calls[1])(cf_runner *, const char *, const void *) = {touch};
@@ -144,7 +147,8 @@ static char *chunk_at(const cf_instances *p, uint64_t handle) {
 	return p->chunks + (size_t)i * p->size;
 }
 
-static __attribute__((noinline)) int fire(cf_runner *r, const char *blob, const cf_instances *p, uint64_t handle, uint64_t key) {
+static __attribute__((noinline)) int fire(cf_runner *r, const char *blob, const cf_instances *p, uint64_t handle,
+    uint64_t key) {
 	uint32_t ready = 0;
 	const cf_event *e;
 	char *data;

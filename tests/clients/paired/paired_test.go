@@ -42,7 +42,9 @@ func TestCompare(t *testing.T) {
 // TestCompareTakesTurns: both do the same work equally often, and neither always comes first.
 func TestCompareTakesTurns(t *testing.T) {
 	var order string
-	Compare(t, "turns", 7, func(n int) { order += "o" + string(rune('0'+n)) }, func(n int) { order += "t" + string(rune('0'+n)) })
+	Compare(t, "turns", 7, func(n int) {
+		order += "o" + string(rune('0'+n))
+	}, func(n int) { order += "t" + string(rune('0'+n)) })
 	assert.Contains(t, order, "o7t7t7o7o7t7t7o7")
 	assert.Len(t, order, 4*(rounds()+1))
 }

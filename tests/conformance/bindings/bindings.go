@@ -52,7 +52,8 @@ func Bump(h *arena_c.Header, gen, size, mask uint64) unsafe.Pointer {
 
 // Push is upfront_stack_push.
 func Push(s *arena_c.Stack, gen, size, mask uint64) unsafe.Pointer {
-	return C.upfront_stack_push((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
+	return C.upfront_stack_push((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(gen), C.uint64_t(size),
+		C.uint64_t(mask))
 }
 
 // Get is upfront_pool_get.
@@ -158,12 +159,14 @@ func Chunk(p *arena_c.Pool, index uint64) unsafe.Pointer {
 // Defer adds a C finalizer to a Go scope, as a C library does. The finalizer appends id to log,
 // whose length is count. Both are in memory that C may keep pointers to.
 func Defer(header unsafe.Pointer, generation uint64, log, count *int32, id int32) arena_c.Code {
-	return arena_c.Code(C.mouth_defer(header, C.uint64_t(generation), (*C.int32_t)(log), (*C.int32_t)(count), C.int32_t(id)))
+	return arena_c.Code(C.mouth_defer(header, C.uint64_t(generation), (*C.int32_t)(log), (*C.int32_t)(count),
+		C.int32_t(id)))
 }
 
 // BumpFar is upfront_ends_bump_far.
 func BumpFar(e *arena_c.Ends, gen, size, mask uint64) unsafe.Pointer {
-	return C.upfront_ends_bump_far((*C.upfront_ends)(unsafe.Pointer(e)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
+	return C.upfront_ends_bump_far((*C.upfront_ends)(unsafe.Pointer(e)), C.uint64_t(gen), C.uint64_t(size),
+		C.uint64_t(mask))
 }
 
 // Marks is upfront_ends_mark and upfront_ends_mark_far.
@@ -174,7 +177,8 @@ func Marks(e *arena_c.Ends) (mark, farMark uint64) {
 
 // PushFar is upfront_stack_push_far.
 func PushFar(s *arena_c.Stack, gen, size, mask uint64) unsafe.Pointer {
-	return C.upfront_stack_push_far((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
+	return C.upfront_stack_push_far((*C.upfront_stack)(unsafe.Pointer(s)), C.uint64_t(gen), C.uint64_t(size),
+		C.uint64_t(mask))
 }
 
 // GetHandle is upfront_pool_get_handle.
@@ -195,7 +199,8 @@ func PutHandle(p *arena_c.Pool, gen, handle uint64) arena_c.Code {
 
 // RingPush is upfront_ring_push.
 func RingPush(r *arena_c.Ring, gen, size, mask uint64) unsafe.Pointer {
-	return C.upfront_ring_push((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
+	return C.upfront_ring_push((*C.upfront_ring)(unsafe.Pointer(r)), C.uint64_t(gen), C.uint64_t(size),
+		C.uint64_t(mask))
 }
 
 // RingFront is upfront_ring_front.
@@ -211,7 +216,8 @@ func RingPop(r *arena_c.Ring, gen uint64, p unsafe.Pointer) bool {
 
 // FrameBump is upfront_frame_bump.
 func FrameBump(f *arena_c.Frame, gen, size, mask uint64) unsafe.Pointer {
-	return C.upfront_frame_bump((*C.upfront_frame)(unsafe.Pointer(f)), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask))
+	return C.upfront_frame_bump((*C.upfront_frame)(unsafe.Pointer(f)), C.uint64_t(gen), C.uint64_t(size),
+		C.uint64_t(mask))
 }
 
 // FrameFigures is upfront_frame_used, _peak and _padding; FrameLive is upfront_frame_check.

@@ -107,10 +107,12 @@ type printing struct {
 
 var cases = slices.Concat([]printing{
 	{serve, nil, 66, 6},
-	{serve, []string{"--spare", "2", "--replicas", "40", "--cpu", "2", "--name", "frogs", "--image", "registry.example/frogs:1", "--port", "7777"}, 64, 6},
+	{serve, []string{"--spare", "2", "--replicas", "40", "--cpu", "2", "--name", "frogs", "--image",
+		"registry.example/frogs:1", "--port", "7777"}, 64, 6},
 	{serve, []string{"--pages", "64KiB", "--reserve", "48MiB", "--cpu", "500m", "--health-port", "65535"}, 66, 6},
 	{serve, []string{"--reserve", "1001", "--cpu", "0.001", "--port", "1", "--replicas", "0"}, 66, 6},
-	{serve, []string{"--cpu", "9999.999", "--port", "65535", "--replicas", "2147483647", "--name", strings.Repeat("n", 63)}, 66, 6},
+	{serve, []string{"--cpu", "9999.999", "--port", "65535", "--replicas", "2147483647", "--name",
+		strings.Repeat("n", 63)}, 66, 6},
 	{serve, []string{"--spare", "65"}, 1, 6},
 	{root + "/budget/testdata/plans/server.json", nil, 16, 6},
 	{root + "/budget/testdata/plans/every-key.json", nil, 4096, 5},
@@ -198,7 +200,9 @@ func (c printing) check(t *testing.T, u upfront, s *server, i int) {
 
 	// Agones makes pods of the template.
 	template := &core.PodTemplate{}
-	admit(t, podtemplate.Strategy, template, []byte(`{"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"}, "template": `+string(game.Template)+"}"))
+	admit(t, podtemplate.Strategy, template,
+		[]byte(`{"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"}, "template": `+
+			string(game.Template)+"}"))
 	d := &apps.Deployment{}
 	admit(t, deployment.Strategy, d, u.prints(t, c.plan, append(c.flags, "--only", "deployment")...))
 	assert.Equal(t, name, d.Name)
@@ -269,7 +273,8 @@ func TestDeployment(t *testing.T) {
 		{"replicas: 1", "replicas: -1", "spec.replicas"},
 		{"app: serve", "app: other", "spec.template.metadata.labels"},
 		{"livenessProbe", "livenesProbe", `unknown field "spec.template.spec.containers[0].livenesProbe"`},
-		{"path: /healthz", "pat: /healthz", `unknown field "spec.template.spec.containers[0].livenessProbe.httpGet.pat"`},
+		{"path: /healthz", "pat: /healthz",
+			`unknown field "spec.template.spec.containers[0].livenessProbe.httpGet.pat"`},
 		{"port: 8080", "port: 0", "containers[0].livenessProbe.httpGet.port"},
 		{`cpu: "1"`, `cpu: "2"`, "containers[0].resources.requests"},
 		{"protocol: UDP", "protocol: QUIC", "containers[0].ports[0].protocol"},
@@ -287,9 +292,12 @@ type fault struct{ instead, write, says string }
 const container = "spec.template.spec.template.spec.containers[0]"
 
 var faults = []fault{
-	{"resources:", "livenessProbe: {httpGet: {path: /healthz, port: 8080}}\n              resources:", `unknown field "` + container + `.livenessProbe"`},
-	{"resources:", "readinessProbe: {httpGet: {path: /readyz, port: 8080}}\n              resources:", `unknown field "` + container + `.readinessProbe"`},
-	{"resources:", "env: [{name: GOMEMLIMIT, value: 64MiB}]\n              resources:", `unknown field "` + container + `.env"`},
+	{"resources:", "livenessProbe: {httpGet: {path: /healthz, port: 8080}}\n              resources:",
+		`unknown field "` + container + `.livenessProbe"`},
+	{"resources:", "readinessProbe: {httpGet: {path: /readyz, port: 8080}}\n              resources:",
+		`unknown field "` + container + `.readinessProbe"`},
+	{"resources:", "env: [{name: GOMEMLIMIT, value: 64MiB}]\n              resources:",
+		`unknown field "` + container + `.env"`},
 	{`cpu: "1"`, `cpu: "2"`, container + ".resources: Invalid value: requests differ from limits"},
 	{`cpu: "1"`, `cpu: one`, container + `.resources.requests.cpu: Invalid value: "one": must be an amount above 0`},
 	{`cpu: "1"`, `cpu: "0"`, container + `.resources.requests.cpu: Invalid value: "0": must be an amount above 0`},
@@ -406,7 +414,8 @@ func start(t *testing.T) *server {
 
 // create asks the server to create a Fleet. It returns the HTTP status, and the server's answer: a
 // Fleet, or a status with the reason. The answer to a created Fleet begins with warnings, if any.
-func (s *server) create(t *testing.T, namespace, format string, text []byte, parameters ...string) (status int, answer string) {
+func (s *server) create(t *testing.T, namespace, format string, text []byte, parameters ...string) (status int,
+	answer string) {
 	t.Helper()
 	r, err := s.client.Post(s.address+namespace+"/fleets?"+strings.Join(parameters, "&"), format, bytes.NewReader(text))
 	require.NoError(t, err)

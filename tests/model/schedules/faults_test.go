@@ -52,7 +52,9 @@ var faults = []fault{
 	{name: "a region has two owners",
 		shortest: "empty: g1 load level, g2 rewind level",
 		verbs: func(v *verbs) {
-			v.rewind = func(r budget.Region, ctx context.Context) error { return unless(budget.ErrLoading, r.Rewind(ctx)) }
+			v.rewind = func(r budget.Region, ctx context.Context) error {
+				return unless(budget.ErrLoading, r.Rewind(ctx))
+			}
 		}},
 	{name: "a slot has two owners",
 		shortest: "empty: g1 acquire, g1 acquire, g1 acquire",
@@ -84,12 +86,17 @@ var faults = []fault{
 	{name: "a closed budget may be rewound",
 		shortest: "empty: g1 close, g1 load level, g1 rewind level",
 		verbs: func(v *verbs) {
-			v.rewind = func(r budget.Region, ctx context.Context) error { return unless(budget.ErrClosed, r.Rewind(ctx)) }
+			v.rewind = func(r budget.Region, ctx context.Context) error {
+				return unless(budget.ErrClosed, r.Rewind(ctx))
+			}
 		}},
 	{name: "a finalizer runs twice",
 		shortest: "empty: g1 load level, g1 fails, g1 goes on",
 		verbs: func(v *verbs) {
-			v.later = func(s scope.Scope, finalizer func()) scope.Owned { s.Defer(finalizer); return s.Defer(finalizer) }
+			v.later = func(s scope.Scope, finalizer func()) scope.Owned {
+				s.Defer(finalizer)
+				return s.Defer(finalizer)
+			}
 		}},
 	{name: "a finalizer never runs",
 		shortest: "empty: g1 load level, g1 fails",
@@ -109,7 +116,8 @@ var faults = []fault{
 		shortest: "empty: g1 load level, g1 goes on, g1 acquire, g1 load room inside",
 		verbs: func(v *verbs) {
 			var last budget.Loaded[frog]
-			v.load = func(ctx context.Context, r budget.Region, fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error) {
+			v.load = func(ctx context.Context, r budget.Region,
+				fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error) {
 				l, err := budget.Load(ctx, r, fn)
 				if err == nil {
 					last = l
@@ -122,7 +130,8 @@ var faults = []fault{
 	{name: "a load that fails says that it succeeded",
 		shortest: "empty: g1 load level, g1 fails, g1 goes on",
 		verbs: func(v *verbs) {
-			v.load = func(ctx context.Context, r budget.Region, fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error) {
+			v.load = func(ctx context.Context, r budget.Region,
+				fn func(scope.Scope) (*frog, error)) (budget.Loaded[frog], error) {
 				l, err := budget.Load(ctx, r, fn)
 				return l, unless(errFails, err)
 			}

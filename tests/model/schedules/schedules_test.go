@@ -136,7 +136,8 @@ func TestReplay(t *testing.T) {
 		})
 	}
 	_, _, err := read("empty: g1 load level, g1 acquire")
-	assert.ErrorContains(t, err, `after "empty: g1 load level" none can do "g1 acquire"; what can be done: [g1 goes on g1 fails `)
+	assert.ErrorContains(t, err,
+		`after "empty: g1 load level" none can do "g1 acquire"; what can be done: [g1 goes on g1 fails `)
 	_, _, err = read(strings.ToUpper(schedules[0]))
 	assert.ErrorContains(t, err, "a schedule begins with")
 }

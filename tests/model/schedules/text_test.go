@@ -92,7 +92,8 @@ func (d *difference) String() string {
 		before = d.path[last-1].expect
 	}
 	text := fmt.Sprintf("UPFRONT_SCHEDULE='%s'\n%s\t%s\n\t\tthe model:  %s\n\t\tthe budget: %s\n", name(d.full, d.path),
-		tellAll(d.full, d.path[:last]), m.step, changes(before, m.expect, m.who, &m.after), changes(before, d.found, m.who, nil))
+		tellAll(d.full, d.path[:last]), m.step, changes(before, m.expect, m.who, &m.after),
+		changes(before, d.found, m.who, nil))
 	if d.lost {
 		text += "\t\tit isn't where it could hear that\n"
 	}
@@ -110,7 +111,8 @@ func (d *difference) String() string {
 // String returns the counts as a table: the results of each operation, and their numbers.
 func (c *counts) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d programs, %d schedules (of goroutines with names: %d), %d steps; what came of the operations:\n",
+	fmt.Fprintf(&text, "%d programs, %d schedules (of goroutines with names: %d), %d steps; what came of the "+
+		"operations:\n",
 		len(c.programs), c.schedules, c.named, c.steps)
 	for do, came := range c.came {
 		var list []string

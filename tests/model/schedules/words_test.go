@@ -84,11 +84,13 @@ const (
 var (
 	startNames   = map[bool]string{false: "empty", true: "full"}
 	routineNames = [goroutines]string{"g1", "g2", "g3"}
-	orderNames   = [orders]string{"load level", "load room", "load room inside", "load room inside the former", "rewind level", "rewind room", "rewind room inside",
-		"rewind former room", "pin level", "pin room", "pin former room", "acquire", "release", "release inside", "close", "goes on", "fails", "gives up"}
-	placeNames = [places]string{"is idle", "is in the function of its load", "has it pinned", "is held", "waits for pins",
-		"is in a finalizer", "waits for what is inside"}
-	resultNames = [results]string{"is told nothing", "ok", "ok, but for slots never released", "false", "ErrLoading", "ErrClosed",
-		"ErrFull", "the error of its function", "waited in vain", "unexpected"}
-	stateNames = [states]string{"doesn't begin", "is being made", "is there", "is being finalized", "is gone", "is broken"}
+	orderNames   = [orders]string{"load level", "load room", "load room inside", "load room inside the former",
+		"rewind level", "rewind room", "rewind room inside", "rewind former room", "pin level", "pin room",
+		"pin former room", "acquire", "release", "release inside", "close", "goes on", "fails", "gives up"}
+	placeNames = [places]string{"is idle", "is in the function of its load", "has it pinned", "is held",
+		"waits for pins", "is in a finalizer", "waits for what is inside"}
+	resultNames = [results]string{"is told nothing", "ok", "ok, but for slots never released", "false", "ErrLoading",
+		"ErrClosed", "ErrFull", "the error of its function", "waited in vain", "unexpected"}
+	stateNames = [states]string{"doesn't begin", "is being made", "is there", "is being finalized", "is gone",
+		"is broken"}
 )

@@ -16,9 +16,10 @@ import (
 // small returns a plan that is opened quickly, in a block.
 func small() budget.Plan {
 	return budget.Plan{Name: "schedules",
-		Regions: []budget.RegionPlan{{Name: "level", Size: 8 * budget.KiB}, {Name: "room", Size: 8 * budget.KiB, Slots: parts - 1}},
-		Pages:   budget.Pages{Prefault: budget.Off, Guards: budget.Off},
-		Limits:  budget.Limits{Scopes: 2, Pools: 1, Owned: 4, Labels: 1}}
+		Regions: []budget.RegionPlan{{Name: "level", Size: 8 * budget.KiB},
+			{Name: "room", Size: 8 * budget.KiB, Slots: parts - 1}},
+		Pages:  budget.Pages{Prefault: budget.Off, Guards: budget.Off},
+		Limits: budget.Limits{Scopes: 2, Pools: 1, Owned: 4, Labels: 1}}
 }
 
 type frog struct{ ID, Not int64 }

@@ -102,7 +102,8 @@ func TestEdge(t *testing.T) {
 	require.NoError(t, err)
 	largest := uint32(most - at[0])
 	for range 2 {
-		for size, expected := range map[uint32]error{largest + 1: errLarge, 1 << 31: errLarge, 1<<32 - 1: errLarge, largest: nil, 0: nil} {
+		for size, expected := range map[uint32]error{largest + 1: errLarge, 1 << 31: errLarge, 1<<32 - 1: errLarge,
+			largest: nil, 0: nil} {
 			r := number(1)
 			r.size = size
 			_, err := g.answer(t.Context(), r)

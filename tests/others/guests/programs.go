@@ -19,10 +19,11 @@ func Programs() []row.Program {
 			m.Row.Bound = "24 MiB are answered; their guest keeps the memory"
 			return run(ctx, m, short, nil, false)
 		}},
-		{Task: "guests", Name: "wazero's own, carefully", Run: func(ctx context.Context, m *row.Meter, short bool) error {
-			m.Row.Bound = "24 MiB are refused; closed memory waits for the collector"
-			return run(ctx, m, short, nil, true)
-		}},
+		{Task: "guests", Name: "wazero's own, carefully",
+			Run: func(ctx context.Context, m *row.Meter, short bool) error {
+				m.Row.Bound = "24 MiB are refused; closed memory waits for the collector"
+				return run(ctx, m, short, nil, true)
+			}},
 	}
 }
 

@@ -195,12 +195,14 @@ func TestBounds(t *testing.T) {
 func TestForgedFiles(t *testing.T) {
 	to := open(t, true)
 	for text, forge := range map[string]func(g *Grid, e, last, dead *entity){
-		"":                          func(*Grid, *entity, *entity, *entity) {},
-		"has no end":                func(g *Grid, e, _, _ *entity) { e.next = arena.PtrTo(g.base, e) },
-		"has the box":               func(_ *Grid, e, _, _ *entity) { e.cell ^= 1 },
-		"in cell 0 has the box":     func(_ *Grid, _, last, _ *entity) { last.box.MaxX = side },
-		"isn't in the list":         func(g *Grid, e, _, _ *entity) { g.unlink(e) },
-		"of cell 4095":              func(_ *Grid, e, _, _ *entity) { e.box, e.cell = Box{side - 1, side - 1, side - 1, side - 1}, 4095 },
+		"":                      func(*Grid, *entity, *entity, *entity) {},
+		"has no end":            func(g *Grid, e, _, _ *entity) { e.next = arena.PtrTo(g.base, e) },
+		"has the box":           func(_ *Grid, e, _, _ *entity) { e.cell ^= 1 },
+		"in cell 0 has the box": func(_ *Grid, _, last, _ *entity) { last.box.MaxX = side },
+		"isn't in the list":     func(g *Grid, e, _, _ *entity) { g.unlink(e) },
+		"of cell 4095": func(_ *Grid, e, _, _ *entity) {
+			e.box, e.cell = Box{side - 1, side - 1, side - 1, side - 1}, 4095
+		},
 		"20000 entities are in":     func(g *Grid, _, last, dead *entity) { last.next = arena.PtrTo(g.base, dead) },
 		"in the list of cell 1":     func(g *Grid, e, last, _ *entity) { g.first[last.cell+1] = g.first[e.cell] },
 		"snapshot 1: index: entity": func(_ *Grid, e, _, _ *entity) { e.box = Box{1, 1, 0, 0} },

@@ -70,7 +70,8 @@ func find(p uintptr) (*place, unsafe.Pointer) {
 			return at, unsafe.Add(at.base(), offset)
 		}
 	}
-	panic(fmt.Sprintf("memory: BUG: %#x is in no heap of this process: call Use once, and pass addresses of an Allocator", p))
+	panic(fmt.Sprintf("memory: BUG: %#x is in no heap of this process: call Use once, and pass addresses of an "+
+		"Allocator", p))
 }
 
 var errFull = fmt.Errorf("memory: the heap is full: %w", syscall.ENOMEM)

@@ -138,7 +138,8 @@ var some = []string{
 	"CREATE TEMP TABLE IF NOT EXISTS t AS SELECT * FROM items ORDER BY name DESC",
 	"CREATE INDEX IF NOT EXISTS items_name ON items (name, owner)",
 	"INSERT INTO items SELECT NULL, owner, name, randomblob(100) FROM items WHERE id % 7 = 0",
-	"WITH RECURSIVE n (i) AS (SELECT 1 UNION SELECT i * 7 % 5003 FROM n) SELECT count(*) FROM n JOIN items ON owner = i",
+	"WITH RECURSIVE n (i) AS (SELECT 1 UNION SELECT i * 7 % 5003 FROM n) " +
+		"SELECT count(*) FROM n JOIN items ON owner = i",
 	"SELECT owner, group_concat(name) OVER (PARTITION BY owner ORDER BY id) FROM items GROUP BY owner",
 	"VACUUM",
 	"PRAGMA user_version = 7",

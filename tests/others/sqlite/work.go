@@ -17,8 +17,8 @@ func fill(ctx context.Context, db *sql.DB, rows int) error {
 
 // change deletes a third of the rows, updates all others, and makes a table.
 func change(ctx context.Context, db *sql.DB) error {
-	return statements(ctx, db, "DELETE FROM items WHERE id % 3 = 0", "UPDATE items SET owner = owner + 1, name = name || '!'",
-		"CREATE TABLE gone (item INTEGER REFERENCES items)")
+	return statements(ctx, db, "DELETE FROM items WHERE id % 3 = 0",
+		"UPDATE items SET owner = owner + 1, name = name || '!'", "CREATE TABLE gone (item INTEGER REFERENCES items)")
 }
 
 // double doubles the rows, up to `times` times, and returns the first error.

@@ -57,17 +57,22 @@ var works = map[string]func(p *play, worker int) func(){
 	"temp":        inScope(func(s scope.Scope) { frogs.New(s.Temp(64)) }),
 	"pool":        inScope(func(s scope.Scope) { pool := frogs.Pool(s, 4); pool.Put(pool.Get()); pool.Peak() }),
 	"object-pool": inScope(func(s scope.Scope) { pool := living.Pool(s, 4); must(pool.Put(pool.Get())); pool.Get() }),
-	"handles":     inScope(func(s scope.Scope) { pool := frogs.HandlePool(s, 4); _, h := pool.Get(); pool.At(h); pool.Put(h) }),
-	"objects":     inScope(func(s scope.Scope) { living.New(s); s.Own(io.NopCloser(nil)); s.Keep(s).Value() }),
-	"make":        inScope(func(s scope.Scope) { _, err := frogs.Make(s, good); must(err) }),
-	"make-fails":  inScope(func(s scope.Scope) { _, err := frogs.Make(s, bad); fails(err) }),
-	"label":       inScope(func(s scope.Scope) { must(scope.Label(s, "fish", nothing)) }),
-	"ref":         inScope(func(s scope.Scope) { look(scope.RefTo(s, frogs.New(s)).Get()) }),
-	"append":      inScope(func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) }),
-	"builder":     inScope(func(s scope.Scope) { x := frogs.Build(s); x.Push(frog{}); x.Done() }),
-	"list":        inScope(func(s scope.Scope) { l := newList(s); l.Push(frog{}); l.Pop(); l.Clear() }),
-	"deque":       inScope(func(s scope.Scope) { d := newDeque(s); d.PushBack(frog{}); d.PopFront(); d.Clear() }),
-	"map":         inScope(func(s scope.Scope) { m := newMap(s); m.Set(7, frog{}); m.Get(7); m.Delete(7); m.Clear() }),
+	"handles": inScope(func(s scope.Scope) {
+		pool := frogs.HandlePool(s, 4)
+		_, h := pool.Get()
+		pool.At(h)
+		pool.Put(h)
+	}),
+	"objects":    inScope(func(s scope.Scope) { living.New(s); s.Own(io.NopCloser(nil)); s.Keep(s).Value() }),
+	"make":       inScope(func(s scope.Scope) { _, err := frogs.Make(s, good); must(err) }),
+	"make-fails": inScope(func(s scope.Scope) { _, err := frogs.Make(s, bad); fails(err) }),
+	"label":      inScope(func(s scope.Scope) { must(scope.Label(s, "fish", nothing)) }),
+	"ref":        inScope(func(s scope.Scope) { look(scope.RefTo(s, frogs.New(s)).Get()) }),
+	"append":     inScope(func(s scope.Scope) { frogs.Append(s, frogs.Append(s, nil, frog{}), frog{}, frog{}) }),
+	"builder":    inScope(func(s scope.Scope) { x := frogs.Build(s); x.Push(frog{}); x.Done() }),
+	"list":       inScope(func(s scope.Scope) { l := newList(s); l.Push(frog{}); l.Pop(); l.Clear() }),
+	"deque":      inScope(func(s scope.Scope) { d := newDeque(s); d.PushBack(frog{}); d.PopFront(); d.Clear() }),
+	"map":        inScope(func(s scope.Scope) { m := newMap(s); m.Set(7, frog{}); m.Get(7); m.Delete(7); m.Clear() }),
 	"string-map": inScope(func(s scope.Scope) {
 		m := newStringMap(s)
 		must(m.Set("7", frog{}))
@@ -82,7 +87,8 @@ var works = map[string]func(p *play, worker int) func(){
 	},
 	"turn":   withOwn(func(b *budget.Budget) { frogs.New(b.Frame()); must(b.NextFrame()); must(b.NextFrame()) }),
 	"load":   withOwn(loadAndRewind),
-	"linear": linearWork, "stack": stackWork, "buffers": buffersWork, "ring": ringWork, "heap": heapWork, "buddy": buddyWork,
+	"linear": linearWork, "stack": stackWork, "buffers": buffersWork, "ring": ringWork, "heap": heapWork,
+	"buddy": buddyWork,
 	"blocks": func(p *play, worker int) func() {
 		pool := newChunks(p, worker)
 		return func() { must(pool.Put(pool.Get())); pool.Peak() }

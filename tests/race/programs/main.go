@@ -51,8 +51,9 @@ type play struct {
 
 func open() *budget.Budget {
 	b, err := budget.Open(budget.Plan{
-		Name:    "race",
-		Regions: []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 4}},
+		Name: "race",
+		Regions: []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB},
+			{Name: "match", Size: 64 * budget.KiB, Slots: 4}},
 		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: 4, Size: 128 * budget.KiB},
 	})

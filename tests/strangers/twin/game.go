@@ -249,12 +249,14 @@ func (s *state) load(b []byte) {
 	s.ships, s.shots, s.freeShips, s.freeShots = s.ships[:0], s.shots[:0], s.freeShips[:0], s.freeShots[:0]
 	for range ships {
 		s.ships = append(s.ships, ship{
-			work.Ship{ID: get(), Hull: int32(get()), X: int32(get()), Y: int32(get()), VX: int32(get()), VY: int32(get())},
+			work.Ship{ID: get(), Hull: int32(get()), X: int32(get()), Y: int32(get()), VX: int32(get()),
+				VY: int32(get())},
 			get(), handle{get(), get()}})
 	}
 	for range shots {
 		s.shots = append(s.shots, shot{
-			work.Shot{ID: uint64(get()) | uint64(get())<<32, X: int32(get()), Y: int32(get()), VX: int32(get()), VY: int32(get()), Left: int32(get())},
+			work.Shot{ID: uint64(get()) | uint64(get())<<32, X: int32(get()), Y: int32(get()), VX: int32(get()),
+				VY: int32(get()), Left: int32(get())},
 			get(), handle{get(), get()}})
 	}
 	for range freeShips {

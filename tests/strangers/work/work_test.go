@@ -57,7 +57,8 @@ func TestInputs(t *testing.T) {
 		p := Split(b)
 		kinds[p.Kind]++
 		assert.Equal(t, len(b), 4+len(p.Code)+len(p.Name)+len(p.Text))
-		assert.True(t, len(p.Code) > 0 && len(p.Code) <= RoomCodeSize && len(p.Name) <= NameSize && len(p.Text) <= TextSize)
+		assert.True(t, len(p.Code) > 0 && len(p.Code) <= RoomCodeSize && len(p.Name) <= NameSize &&
+			len(p.Text) <= TextSize)
 		assert.Equal(t, p.Kind > End, len(p.Name) > 0)
 		assert.Equal(t, p.Kind == Chat, len(p.Text) > 0)
 	}

@@ -40,7 +40,8 @@ func Diff(a, b *Tree) []Change { return diff(a.root, b.root, nil) }
 func diff(a, b *node, list []Change) []Change {
 	if !a.branch || !b.branch {
 		if !same(a, b) {
-			list = append(list, Change{Kind: Changed, Path: a.path(), From: a.json(), To: b.json(), LineA: a.line, LineB: b.line})
+			list = append(list, Change{Kind: Changed, Path: a.path(), From: a.json(), To: b.json(), LineA: a.line,
+				LineB: b.line})
 		}
 		return list
 	}

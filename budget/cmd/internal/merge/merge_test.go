@@ -40,13 +40,18 @@ func planTree(t *testing.T, text string) *Tree {
 func TestSpace(t *testing.T) {
 	const regions = `    {"name": "level", "size": "4096KiB", "note": "all of \"E1M1\""}`
 	for _, c := range []struct{ a, b, both []string }{
-		{[]string{`"32MiB"`, `"48MiB"`}, []string{`"4096KiB"`, `"8MiB"`}, []string{`"32MiB"`, `"48MiB"`, `"4096KiB"`, `"8MiB"`}},
+		{[]string{`"32MiB"`, `"48MiB"`}, []string{`"4096KiB"`, `"8MiB"`},
+			[]string{`"32MiB"`, `"48MiB"`, `"4096KiB"`, `"8MiB"`}},
 		{[]string{`"1MiB"`, `"2MiB"`}, []string{regions, regions + ",\n    {\"name\": \"net\", \"size\": \"64KiB\"}"},
 			[]string{`"1MiB"`, `"2MiB"`, regions, regions + ",\n    {\"name\": \"net\", \"size\": \"64KiB\"}"}},
-		{[]string{`"1MiB"`, `"2MiB"`}, []string{"\n\n  \"go_heap\": \"32MiB\"", "\n  \"frame\": {\"buffers\": 2, \"size\": \"64KiB\"}"},
-			[]string{`"1MiB"`, `"2MiB"`, "\n\n  \"go_heap\": \"32MiB\"", "\n  \"frame\": {\"buffers\": 2, \"size\": \"64KiB\"}"}},
-		{[]string{`"1MiB"`, `"2MiB"`}, []string{`, "note": "all of \"E1M1\""`, ""}, []string{`"1MiB"`, `"2MiB"`, `, "note": "all of \"E1M1\""`, ""}},
-		{[]string{`"1MiB"`, `"1024KiB"`}, []string{`"32MiB"`, `"1MiB"`}, []string{`"size": "1MiB"`, `"size": "1024KiB"`, `"32MiB"`, `"1MiB"`}},
+		{[]string{`"1MiB"`, `"2MiB"`}, []string{"\n\n  \"go_heap\": \"32MiB\"", "\n  \"frame\": {\"buffers\": 2, " +
+			"\"size\": \"64KiB\"}"},
+			[]string{`"1MiB"`, `"2MiB"`, "\n\n  \"go_heap\": \"32MiB\"",
+				"\n  \"frame\": {\"buffers\": 2, \"size\": \"64KiB\"}"}},
+		{[]string{`"1MiB"`, `"2MiB"`}, []string{`, "note": "all of \"E1M1\""`, ""},
+			[]string{`"1MiB"`, `"2MiB"`, `, "note": "all of \"E1M1\""`, ""}},
+		{[]string{`"1MiB"`, `"1024KiB"`}, []string{`"32MiB"`, `"1MiB"`}, []string{`"size": "1MiB"`, `"size": "1024KiB"`,
+			`"32MiB"`, `"1MiB"`}},
 	} {
 		a, b, want := changed(t, plan, c.a...), changed(t, plan, c.b...), changed(t, plan, c.both...)
 		got, conflicts := Merge(planTree(t, plan), planTree(t, a), planTree(t, b))
@@ -63,14 +68,21 @@ func TestSpace(t *testing.T) {
 func TestConflicts(t *testing.T) {
 	const last = `    {"name": "level", "size": "4096KiB", "note": "all of \"E1M1\""}`
 	add := func(region string) []string { return []string{last, last + ", " + region} }
-	swapped := []string{"\n    {\"name\": \"init\", \"size\": \"1MiB\"},", "", last, last + `, {"name": "init", "size": "1MiB"}`}
+	swapped := []string{"\n    {\"name\": \"init\", \"size\": \"1MiB\"},", "", last,
+		last + `, {"name": "init", "size": "1MiB"}`}
 	for want, c := range map[string]struct{ a, b []string }{
-		`go_heap "32MiB":8 "48MiB":8 "64MiB":8`:                                               {[]string{`"32MiB"`, `"48MiB"`}, []string{`"32MiB"`, `"64MiB"`}},
-		`go_heap "32MiB":8 :0 "64MiB":8`:                                                      {[]string{",\n\n  \"go_heap\": \"32MiB\"", ""}, []string{`"32MiB"`, `"64MiB"`}},
-		`c_heap :0 "1MiB":8 {"size":"2MiB"}:8`:                                                {[]string{`"32MiB"`, `"32MiB", "c_heap": "1MiB"`}, []string{`"32MiB"`, `"32MiB", "c_heap": {"size":"2MiB"}`}},
-		`regions.net :0 {"name":"net"}:5 {"name":"net","x":1}:5`:                              {add(`{"name":"net"}`), add(`{"name":"net","x":1}`)},
-		`regions order ["init", "level"]:3 ["init", "level", "a"]:3 ["init", "level", "b"]:3`: {add(`{"name":"a"}`), add(`{"name":"b"}`)},
-		`regions order ["init", "level"]:3 ["level", "init"]:3 ["init", "level", "b"]:3`:      {swapped, add(`{"name":"b"}`)},
+		`go_heap "32MiB":8 "48MiB":8 "64MiB":8`: {[]string{`"32MiB"`,
+			`"48MiB"`}, []string{`"32MiB"`, `"64MiB"`}},
+		`go_heap "32MiB":8 :0 "64MiB":8`: {[]string{",\n\n  \"go_heap\": \"32MiB\"",
+			""}, []string{`"32MiB"`, `"64MiB"`}},
+		`c_heap :0 "1MiB":8 {"size":"2MiB"}:8`: {[]string{`"32MiB"`,
+			`"32MiB", "c_heap": "1MiB"`}, []string{`"32MiB"`, `"32MiB", "c_heap": {"size":"2MiB"}`}},
+		`regions.net :0 {"name":"net"}:5 {"name":"net","x":1}:5`: {add(`{"name":"net"}`),
+			add(`{"name":"net","x":1}`)},
+		`regions order ["init", "level"]:3 ["init", "level", "a"]:3 ["init", "level", "b"]:3`: {add(`{"name":"a"}`),
+			add(`{"name":"b"}`)},
+		`regions order ["init", "level"]:3 ["level", "init"]:3 ["init", "level", "b"]:3`: {swapped,
+			add(`{"name":"b"}`)},
 		`regions.init {"name": "init", "size": "1MiB"}:4 :0 {"name": "init", "size": "3MiB"}:4`: {
 			[]string{"\n    {\"name\": \"init\", \"size\": \"1MiB\"},", ""}, []string{`"1MiB"`, `"3MiB"`}},
 	} {
@@ -89,7 +101,8 @@ func TestConflicts(t *testing.T) {
 				of.A, of.B, of.LineA, of.LineB = of.B, of.A, of.LineB, of.LineA
 			}
 			order := map[bool]string{true: " order"}[of.Order]
-			got := fmt.Sprintf("%s%s %s:%d %s:%d %s:%d", of.Path, order, of.Base, of.LineBase, of.A, of.LineA, of.B, of.LineB)
+			got := fmt.Sprintf("%s%s %s:%d %s:%d %s:%d", of.Path, order, of.Base, of.LineBase, of.A, of.LineA,
+				of.B, of.LineB)
 			if got != want {
 				t.Errorf("%s\nis not\n%s", got, want)
 			}
@@ -107,7 +120,8 @@ func TestWholes(t *testing.T) {
 		a, b []string
 		want string
 	}{
-		{[]string{`, "frame": {"buffers": 2, "size": "1MiB"}`, ""}, []string{`2, "size": "1MiB"`, `2, "size": "2MiB"`}, "frame"},
+		{[]string{`, "frame": {"buffers": 2, "size": "1MiB"}`, ""}, []string{`2, "size": "1MiB"`, `2, "size": "2MiB"`},
+			"frame"},
 		{[]string{`"8MiB"`, `{"size": "8192KiB"}`}, []string{`"8MiB"`, `"16MiB"`}, ""},
 		{[]string{`"8MiB"`, `{"size": "8192KiB", "fronts": 2}`}, []string{`"8MiB"`, `"16MiB"`}, ""},
 		{[]string{`, "c_heap": "8MiB"`, ``}, []string{`"8MiB"`, `"16MiB"`}, "c_heap"},
@@ -133,13 +147,15 @@ func TestExpectations(t *testing.T) {
 	with := func(list string) *Tree {
 		return planTree(t, changed(t, plan, `"32MiB"`, `"32MiB", "expected": [`+list+`]`))
 	}
-	data, list := Merge(with(`{"part": "level", "play": "1MiB"}`), with(`{"part": "level", "play": "2MiB"}, {"part": "level", "label": "frogs", "play": 1}`),
+	data, list := Merge(with(`{"part": "level", "play": "1MiB"}`),
+		with(`{"part": "level", "play": "2MiB"}, {"part": "level", "label": "frogs", "play": 1}`),
 		with(`{"part": "level", "play": "1MiB", "tolerance": "9%"}, {"part": "init", "boot": 7}`))
 	want := `[{"part": "level", "play": "2MiB", "tolerance": "9%"}, {"part": "level", "label": "frogs", "play": 1}, {"part": "init", "boot": 7}]`
 	if len(list) != 0 || !strings.Contains(string(data), want) {
 		t.Errorf("%v: %s", list, data)
 	}
-	changes := Diff(with(`{"part": "level", "label": "4MiB", "play": 1}`), with(`{"part": "level", "label": "4096KiB", "play": 1}`))
+	changes := Diff(with(`{"part": "level", "label": "4MiB", "play": 1}`),
+		with(`{"part": "level", "label": "4096KiB", "play": 1}`))
 	if len(changes) != 2 || changes[0].Path != `expected."level 4MiB"` {
 		t.Error(changes)
 	}
@@ -188,7 +204,8 @@ func TestNamesOccurOnce(t *testing.T) {
 // are equal it is A.
 func FuzzMerge(f *testing.F) {
 	f.Add(plan, plan, plan)
-	f.Add(`{"nodes": {"a": {"then": ["b", {"c": "in", "d": "in"}]}}}`, `{"nodes": {"a": {"then": "b", "in": {}}}}`, `{"nodes": []}`)
+	f.Add(`{"nodes": {"a": {"then": ["b", {"c": "in", "d": "in"}]}}}`, `{"nodes": {"a": {"then": "b", "in": {}}}}`,
+		`{"nodes": []}`)
 	f.Add(`[1]`, `{"regions": {}}`, `{"regions": [{}, 5]}`)
 	f.Fuzz(func(t *testing.T, base, a, b string) {
 		for _, schema := range []*Schema{Plan, Graph} {

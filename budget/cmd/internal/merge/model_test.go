@@ -39,7 +39,8 @@ type edits struct {
 }
 
 func newEdits() edits {
-	return edits{map[place]string{}, map[place]bool{}, map[place]string{}, map[place]bool{}, map[place]string{}, map[place]bool{}, ""}
+	return edits{map[place]string{}, map[place]bool{}, map[place]string{}, map[place]bool{}, map[place]string{},
+		map[place]bool{}, ""}
 }
 
 // readParts reads the nodes of a graph by encoding/json alone.
@@ -328,7 +329,8 @@ func randomBase(r *rand.Rand, level []part) []part {
 		lists := map[string][]string{}
 		for _, key := range slices.Sorted(maps.Keys(p.lists)) {
 			for k := range 1 + r.IntN(4) {
-				lists[key] = append(lists[key], []string{fmt.Sprintf(`"to %d"`, k), fmt.Sprintf(`{"to %d": "reset"}`, k)}[r.IntN(2)])
+				lists[key] = append(lists[key],
+					[]string{fmt.Sprintf(`"to %d"`, k), fmt.Sprintf(`{"to %d": "reset"}`, k)}[r.IntN(2)])
 			}
 		}
 		base[i].lists = lists

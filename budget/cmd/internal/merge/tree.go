@@ -204,7 +204,8 @@ func (r *reader) read(v *jsonfile.Value, n *node, path []string) *node {
 	case r.schema.sole(path) != "":
 		key := r.schema.sole(path)
 		n.branch = true
-		n.members = []*node{{name: key, parent: n, line: n.line, text: v.Text, plain: r.schema.plain(append(path, key), v.Text), head: quote(key) + ": "}}
+		n.members = []*node{{name: key, parent: n, line: n.line, text: v.Text,
+			plain: r.schema.plain(append(path, key), v.Text), head: quote(key) + ": "}}
 	default:
 		n.plain = r.schema.plain(path, v.Text)
 	}

@@ -87,10 +87,11 @@ func TestIdleLines(t *testing.T) {
 	}{
 		"a step of no height": {func(_, _ []byte) {}, doomtest.GoodBlockmap(), true},
 		"in one cell":         {func(_, _ []byte) {}, some, false},
-		"impassable":          {func(line, _ []byte) { set(line, flags, doom.TwoSided|doom.Impassable) }, doomtest.GoodBlockmap(), false},
-		"special":             {func(line, _ []byte) { set(line, special, 1) }, doomtest.GoodBlockmap(), false},
-		"tagged":              {func(_, sector []byte) { set(sector, 12, 7) }, doomtest.GoodBlockmap(), false},
-		"a wall":              {func(line, _ []byte) { set(line, front+1, 0xffff) }, doomtest.GoodBlockmap(), false},
+		"impassable": {func(line, _ []byte) { set(line, flags, doom.TwoSided|doom.Impassable) },
+			doomtest.GoodBlockmap(), false},
+		"special": {func(line, _ []byte) { set(line, special, 1) }, doomtest.GoodBlockmap(), false},
+		"tagged":  {func(_, sector []byte) { set(sector, 12, 7) }, doomtest.GoodBlockmap(), false},
+		"a wall":  {func(line, _ []byte) { set(line, front+1, 0xffff) }, doomtest.GoodBlockmap(), false},
 		"a wall of what's shut": {func(line, sector []byte) {
 			set(line, front+1, 0xffff)
 			set(sector, 1, 0)

@@ -22,7 +22,8 @@ func TestChartIsWhatTracesSay(t *testing.T) {
 				column, row := cell%l.Blocks.Columns, cell/l.Blocks.Columns
 				for direction, d := range beside {
 					open := w.walkable(l, s, l.Middle(column, row), l.Middle(column+d[0], row+d[1]), &playerBody)
-					require.Equal(t, open, l.Blocks.Ways[cell]>>direction&1 != 0, "cell %d, direction %d", cell, direction)
+					require.Equal(t, open, l.Blocks.Ways[cell]>>direction&1 != 0, "cell %d, direction %d",
+						cell, direction)
 					ways[l.Blocks.Ways[cell]>>direction&1]++
 				}
 			}

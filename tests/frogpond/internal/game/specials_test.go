@@ -353,7 +353,8 @@ func TestStairs(t *testing.T) {
 	require.True(t, w.fireAs(p, 0))
 	assert.Equal(t, 4*24, w.until(&w.Sectors[3].Floor, 24))
 	w.ticks(2)
-	assert.Equal(t, []int32{units(8), units(16), 0}, []int32{w.Sectors[1].Floor, w.Sectors[2].Floor, w.Sectors[4].Floor})
+	assert.Equal(t, []int32{units(8), units(16), 0}, []int32{w.Sectors[1].Floor, w.Sectors[2].Floor,
+		w.Sectors[4].Floor})
 	assert.Zero(t, w.movers.Live())
 }
 
@@ -373,12 +374,14 @@ func TestTeleports(t *testing.T) {
 	assert.False(t, w.fireAs(p, 0), "of monsters alone")
 	f, _ := w.Frogs.get()
 	*f = Frog{At: doom.Point{X: units(132), Y: units(64)}}
-	require.True(t, w.moved(activator{is: doom.Monsters, frog: f}, doom.Point{X: units(124), Y: units(64)}, f.At, &f.Sector))
+	require.True(t, w.moved(activator{is: doom.Monsters, frog: f}, doom.Point{X: units(124), Y: units(64)}, f.At,
+		&f.Sector))
 	assert.Equal(t, landing, f.At)
 
 	w, p = strip(t, rooms, []special{{244, 5}, {0, 5}})
 	p.At = doom.Point{X: units(132), Y: units(40)}
-	require.True(t, w.moved(activator{is: doom.Players, player: p}, doom.Point{X: units(124), Y: units(40)}, p.At, &p.Sector))
+	require.True(t, w.moved(activator{is: doom.Players, player: p}, doom.Point{X: units(124), Y: units(40)}, p.At,
+		&p.Sector))
 	assert.Equal(t, uint16(1), p.Sector, "before the other line's front")
 	assert.Equal(t, doom.Point{X: units(256 - 2), Y: units(128 - 40)}, p.At)
 }
@@ -387,7 +390,8 @@ func TestExits(t *testing.T) {
 	w, p := strip(t, []room{{0, 128, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 0}}, []special{{52, 0}})
 	start := p.At
 	p.At = doom.Point{X: units(132), Y: units(64)}
-	require.True(t, w.moved(activator{is: doom.Players, player: p}, doom.Point{X: units(124), Y: units(64)}, p.At, &p.Sector))
+	require.True(t, w.moved(activator{is: doom.Players, player: p}, doom.Point{X: units(124), Y: units(64)}, p.At,
+		&p.Sector))
 	assert.Equal(t, []any{start, uint16(0), uint32(1)}, []any{p.At, p.Sector, p.Exits})
 	assert.False(t, w.fire(0, doom.Walked, true, activator{is: doom.Monsters}))
 }
@@ -428,7 +432,8 @@ func TestLights(t *testing.T) {
 	require.True(t, w.fireAs(p, 0))
 	w.ticks(50)
 	assert.Len(t, w.lights, 1)
-	w, p = strip(t, []room{{0, 128, 96, 0, 0, 0}, {0, 128, 160, 0, 1, 0}, {0, 128, 160, 0, 0, 0}}, []special{{17, 0}, {17, 1}})
+	w, p = strip(t, []room{{0, 128, 96, 0, 0, 0}, {0, 128, 160, 0, 1, 0}, {0, 128, 160, 0, 0, 0}},
+		[]special{{17, 0}, {17, 1}})
 	require.True(t, w.fireAs(p, 0), "those without a tag, too")
 	require.True(t, w.fireAs(p, 1))
 	assert.Len(t, w.lights, 3)

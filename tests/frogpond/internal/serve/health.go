@@ -67,8 +67,8 @@ func (s *Server) serveHealth() (stop func() error, err error) {
 		if unwell = s.unwell(); unwell == "" {
 			unwell = s.unready()
 		}
-		return unwell, fmt.Sprintf("ok: %d of %d players, %d of %d rooms", s.pulse.players.Load(), s.o.Rooms*s.o.Players,
-			s.pulse.rooms.Load(), s.o.Rooms)
+		return unwell, fmt.Sprintf("ok: %d of %d players, %d of %d rooms", s.pulse.players.Load(),
+			s.o.Rooms*s.o.Players, s.pulse.rooms.Load(), s.o.Rooms)
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second, ReadTimeout: 5 * time.Second,
 		WriteTimeout: 5 * time.Second, MaxHeaderBytes: 4096}

@@ -105,7 +105,8 @@ func ofPage(stack [32]uintptr, frames []string) bool {
 	has := func(prefix string) bool {
 		return slices.ContainsFunc(frames, func(f string) bool { return strings.HasPrefix(f, prefix) })
 	}
-	return stack[len(stack)-1] != 0 || has("net/http.") || has(modulePath+"budget/with/agones.") || has("net.") && !has(modulePath)
+	return stack[len(stack)-1] != 0 || has("net/http.") || has(modulePath+"budget/with/agones.") || has("net.") &&
+		!has(modulePath)
 }
 
 const modulePath = "github.com/upfront-mem/upfront/"

@@ -12,7 +12,8 @@ func TestOfPage(t *testing.T) {
 	for want, lists := range map[bool][][]string{
 		true: {{"net.parseIP", "net.(*Resolver).lookupIPAddr.func1"}, {"net/http.(*conn).serve"},
 			{"net.Dial", modulePath + "budget/with/agones.(*Client).call"}},
-		false: {{"net.(*rawConn).Control", modulePath + "tests/frogpond/internal/udp.(*Socket).Send", modulePath + "tests/frogpond/internal/serve.(*worker).flush"},
+		false: {{"net.(*rawConn).Control", modulePath + "tests/frogpond/internal/udp.(*Socket).Send",
+			modulePath + "tests/frogpond/internal/serve.(*worker).flush"},
 			{modulePath + "scope.Open"}, {}},
 	} {
 		for _, frames := range lists {

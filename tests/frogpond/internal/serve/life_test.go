@@ -69,7 +69,9 @@ func TestMapsRotate(t *testing.T) {
 	s := begin(t, func(o *Options) { o.MapTime, o.Rooms = time.Second, 1 })
 	p := s.joins(client.Options{Name: "rotates", Room: -1, Seed: 1})
 	for _, name := range []string{"MAP01", "MAP02", "MAP03"} {
-		s.until(name+", or a later one", p.with(func(c *client.Client) bool { return c.Map() >= name && c.View() != nil }))
+		s.until(name+", or a later one", p.with(func(c *client.Client) bool {
+			return c.Map() >= name && c.View() != nil
+		}))
 	}
 	p.leave()
 	r := s.end()
@@ -98,7 +100,8 @@ func TestMapTooLarge(t *testing.T) {
 	r := s.end()
 	assert.NotZero(t, r.Unloaded)
 	assert.Zero(t, r.Faults+p.Losses+p.WrongStates)
-	assert.Regexp(t, `room 0: MAP08 isn't played: .*region level\b.* is full: .*raise regions\[2\]\.size`, s.said.String())
+	assert.Regexp(t, `room 0: MAP08 isn't played: .*region level\b.* is full: .*raise regions\[2\]\.size`,
+		s.said.String())
 }
 
 // A lost socket ends the server, with its rooms saved.
@@ -131,7 +134,9 @@ func TestDiskFull(t *testing.T) {
 	for _, name := range []string{"room-00.a.new", "room-00.b.new"} {
 		require.NoError(t, os.Symlink("/dev/full", filepath.Join(dir, name)))
 	}
-	s := begin(t, func(o *Options) { o.Rooms, o.Saves, o.Scores, o.SaveEvery = 1, dir, "/dev/full", 100*time.Millisecond })
+	s := begin(t, func(o *Options) {
+		o.Rooms, o.Saves, o.Scores, o.SaveEvery = 1, dir, "/dev/full", 100*time.Millisecond
+	})
 	p := s.joins(client.Options{Name: "plays on", Room: 0, Seed: 1})
 	// A save fails first, or the sync of the scores.
 	refused := regexp.MustCompile(`(no space left on device|sync /dev/full: invalid argument); play goes on`)
@@ -449,7 +454,8 @@ func TestRefusedOptions(t *testing.T) {
 		`none of the maps fits`:                   func(o *Options) { small(o, 2, 64*budget.KiB) },
 		`needs init, systems, level`:              func(o *Options) { rename(o) },
 	} {
-		o := &Options{Address: "127.0.0.1:0", Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, Every: 1, MapTime: time.Hour,
+		o := &Options{Address: "127.0.0.1:0", Rooms: 2, Players: 4, Rollback: 8, Bytes: 480, Every: 1,
+			MapTime:   time.Hour,
 			SaveEvery: time.Hour, Say: &said{}}
 		o.WADs, o.Maps, o.Log, o.Workers, o.Snapshots = []string{"builtin"}, "all", os.DevNull, 2, 9
 		o.Plan = func() (budget.Plan, error) { return smallPlan(3), nil }
@@ -512,7 +518,8 @@ func TestLaterFilesReplace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var wads []string
-	for name, lumps := range map[string][]doom.Lump{"first.wad": doomtest.GoodMap(), "second.wad": doomtest.OtherMap()} {
+	for name, lumps := range map[string][]doom.Lump{"first.wad": doomtest.GoodMap(),
+		"second.wad": doomtest.OtherMap()} {
 		wads = append(wads, filepath.Join(dir, name))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), doom.MakeWAD(lumps), 0o644))
 	}

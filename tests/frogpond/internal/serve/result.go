@@ -85,7 +85,8 @@ type Result struct {
 
 func newResult(s *Server) *Result {
 	r := &Result{s: s, Address: s.socket.Addr().String(), Rooms: s.o.Rooms, Players: s.o.Players,
-		Workers: min(s.o.Workers, s.o.Rooms), BudgetBase: fmt.Sprintf("%p", s.b.Base().Bytes()), BudgetBytes: s.b.Size(), GoShare: s.b.Plan().GoHeap,
+		Workers: min(s.o.Workers, s.o.Rooms), BudgetBase: fmt.Sprintf("%p", s.b.Base().Bytes()),
+		BudgetBytes: s.b.Size(), GoShare: s.b.Plan().GoHeap,
 		ReceiveBuffer: s.socket.Granted(), Dropped: map[string]uint64{}}
 	r.wall.counts, r.cpu.counts = make([]uint32, histogramEnd), make([]uint32, histogramEnd)
 	return r

@@ -51,8 +51,9 @@ type room struct {
 
 // newRoom makes a room without a map in the scope in.
 func newRoom(s *Server, in scope.Scope, number int) *room {
-	r := &room{s: s, number: number, late: fmt.Sprintf("room %d: a late tick", number), inbox: newInbox(in), inputs: newInputs(in, s.o.Players),
-		seats: s.net.roomSeats(number)}
+	r := &room{s: s, number: number, late: fmt.Sprintf("room %d: a late tick", number), inbox: newInbox(in),
+		inputs: newInputs(in, s.o.Players),
+		seats:  s.net.roomSeats(number)}
 	if s.o.Inputs != "" {
 		for i := range r.logs {
 			size := disk.TickSize(s.o.Players)

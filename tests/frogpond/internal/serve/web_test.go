@@ -70,7 +70,8 @@ func TestWeb(t *testing.T) {
 		assert.NotContains(t, strings.ReplaceAll(text, "http://www.w3.org/", ""), "http://", path)
 	}
 	for _, path := range []string{"room", "room/", "room/2", "room/-1", "room/01", "room/x", "room/0/", "room/0/x",
-		"room/9999999999999999999999", "map/MAP01", "map/E1M1.json", "map/..%2fserve.json", "rooms/x", "rooms/assets/room.js"} {
+		"room/9999999999999999999999", "map/MAP01", "map/E1M1.json", "map/..%2fserve.json",
+		"rooms/x", "rooms/assets/room.js"} {
 		code, _, _ := fetch(t, http.MethodGet, url+path)
 		assert.Equal(t, 404, code, path)
 	}

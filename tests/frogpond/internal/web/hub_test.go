@@ -36,7 +36,8 @@ func (s *source) Scene(room int) *Scene {
 		return nil
 	}
 	return &Scene{Map: "MAP01", Tick: uint32(s.asked.Add(1)), Whole: true,
-		Players: []Player{{Name: "ann", X: 100, Y: 200, Heading: 4}}, Frogs: [][3]int16{{1, 2, 3}}, Sectors: [][3]int16{}}
+		Players: []Player{{Name: "ann", X: 100, Y: 200, Heading: 4}}, Frogs: [][3]int16{{1, 2, 3}},
+		Sectors: [][3]int16{}}
 }
 
 func hub(t *testing.T) (*Hub, *source) {

@@ -175,8 +175,8 @@ var meanings = []struct{ class, what string }{
 func legend() string {
 	var text strings.Builder
 	item := func(mark, what string) {
-		fmt.Fprintf(&text, `<li><svg viewBox="0 0 24 12" width="24" height="12" aria-hidden="true">%s</svg>%s</li>`+"\n",
-			mark, what)
+		fmt.Fprintf(&text, `<li><svg viewBox="0 0 24 12" width="24" height="12" aria-hidden="true">%s</svg>%s</li>`+
+			"\n", mark, what)
 	}
 	item(`<path class="player" d="M19 6L6 11L9 6L6 1Z"/>`, "player, with its number")
 	item(`<circle class="frog" cx="12" cy="6" r="4"/>`, "frog")

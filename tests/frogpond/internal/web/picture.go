@@ -25,8 +25,10 @@ func picture(c *chart.Chart, s *Scene) string {
 	var to strings.Builder
 	width, height := int(c.MaxX)-int(c.MinX)+2*margin, int(c.MaxY)-int(c.MinY)+2*margin
 	size := max(1, max(width, height)/250)
-	fmt.Fprintf(&to, `<svg id="still" class="automap" viewBox="%d %d %d %d" role="img" aria-label="Map %s: %d players, %d frogs, %d sectors moved">`+"\n",
-		int(c.MinX)-margin, -int(c.MaxY)-margin, width, height, html.EscapeString(s.Map), len(s.Players), len(s.Frogs), len(s.Sectors))
+	fmt.Fprintf(&to,
+		`<svg id="still" class="automap" viewBox="%d %d %d %d" role="img" aria-label="Map %s: %d players, %d frogs, %d sectors moved">`+"\n",
+		int(c.MinX)-margin, -int(c.MaxY)-margin, width, height, html.EscapeString(s.Map), len(s.Players), len(s.Frogs),
+		len(s.Sectors))
 	for _, p := range lines(c, s) {
 		fmt.Fprintf(&to, `<path class="line %s" d="%s"/>`+"\n", p.class, p.d)
 	}
