@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"unsafe"
 
-	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
-	"github.com/upfront-mem/upfront/scope/stack"
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Deque is a double-ended queue of at most n values of T. A value doesn't move. The deque takes 16
@@ -19,7 +17,6 @@ type Deque[T any] struct {
 	life life
 	queued[T]
 	kept kept
-	on   arena.Reallocator // the heap of its bytes; nil: a scope's
 }
 
 // queued is the contents of a deque's bytes.
@@ -56,19 +53,6 @@ func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 	}
 	return Deque[T]{life: lifeOf(s), queued: queue, kept: kept}
 }
-
-// NewDequeOn returns an empty deque for up to n values on a heap: see [NewListOn].
-func NewDequeOn[T any](a arena.Reallocator, values scope.Maker[T], n int) (Deque[T], bool) {
-	check("Deque", n, math.MaxInt, "values", declared(values))
-	bytes, life, kept := takeOn(a, dequeSize[T](n))
-	if bytes == nil {
-		return Deque[T]{}, false
-	}
-	return Deque[T]{life: life, queued: layDeque[T](bytes, n), kept: kept, on: a}, true
-}
-
-// Free ends a deque from NewDequeOn and frees its bytes: see [List.Free].
-func (d *Deque[T]) Free() error { return d.life.end("Deque", d.on, unsafe.Pointer(d.ends)) }
 
 func dequeSize[T any](n int) uint64 { return words[ends](1) + sizeOf[T](n) }
 

@@ -23,8 +23,8 @@
 //
 // # On a heap
 //
-// NewListOn, NewDequeOn, NewMapOn and NewStringMapOn make a container on an arena.Heap or Buddy, or
-// through a Shared or Proxy of the heap. Use these functions for containers that come and go while
+// NewListOn, NewMapOn and NewStringMapOn make a container on an arena.Heap or Buddy, or through a
+// Shared or Proxy of the heap. Use these functions for containers that come and go while
 // the game runs, as the chunks of a world do. They return false when the heap is full. A
 // container's Free frees its bytes. A container that isn't freed ends with the scope of its heap.
 // Don't use a container after a Reset of its heap: no method detects the Reset. A heap in a state

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
@@ -57,6 +58,7 @@ func ExampleDeque() {
 	s := b.Scratch(0, 0).Open("level")
 
 	turns := container.NewDeque(s, flyIDs, 4)
+	fmt.Println("room for", turns.Cap())
 	turns.PushBack(1)
 	turns.PushBack(2)
 	turns.PushFront(7) // in a hurry
@@ -66,6 +68,7 @@ func ExampleDeque() {
 	}
 	fmt.Println(s.Close())
 	// Output:
+	// room for 4
 	// fly 7
 	// fly 1
 	// fly 2
@@ -191,4 +194,30 @@ func Example_state() {
 	// <nil>
 	// <nil>
 	// 1 {1 0} true
+}
+
+// A list on a heap may end before the scope of the heap, as the list of a chunk of a world does.
+func ExampleNewListOn() {
+	b := openPond()
+	defer b.Close()
+	world := b.Scratch(0, 0).Open("world")
+	heap, err := arena.NewHeap(world.BytesUnzeroed(16<<10, 64), 0)
+	if err != nil {
+		panic(err)
+	}
+
+	chunk, ok := container.NewListOn(heap, flies, 100)
+	fmt.Println(ok, chunk.Push(fly{ID: 7}), chunk.Len(), "of", chunk.Cap())
+	byID, ok := container.NewMapOn(heap, flyIDs, flies, 10)
+	fmt.Println(ok, byID.Set(7, fly{ID: 7}), byID.Len(), "of", byID.Cap())
+	names, ok := container.NewStringMapOn(heap, flyIDs, 10, 16)
+	fmt.Println(ok, names.Set("ada", 7), *names.Get("ada"), "of", names.Cap())
+	fmt.Println(chunk.Free(), byID.Free(), names.Free(), heap.Stats().Used)
+	fmt.Println(world.Close())
+	// Output:
+	// true true 1 of 100
+	// true true 1 of 10
+	// true <nil> 7 of 10
+	// <nil> <nil> <nil> 0
+	// <nil>
 }

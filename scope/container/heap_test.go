@@ -31,34 +31,29 @@ func TestContainersOnAHeap(t *testing.T) {
 		for range 3 {
 			list, ok := container.NewListOn(a, flies, 3)
 			require.True(t, ok, name)
-			deque, ok := container.NewDequeOn(a, flyIDs, 3)
-			require.True(t, ok, name)
 			byID, ok := container.NewMapOn(a, flyIDs, flies, 3)
 			require.True(t, ok, name)
 			byName, ok := container.NewStringMapOn(a, flies, 2, 8)
 			require.True(t, ok, name)
 			for id := range int32(3) {
 				assert.True(t, list.Push(fly{ID: id}))
-				assert.True(t, deque.PushFront(id))
 				assert.True(t, byID.Set(id*100, fly{ID: id}))
 			}
 			assert.False(t, list.Push(fly{}))
-			assert.False(t, deque.PushBack(3))
 			assert.False(t, byID.Set(7, fly{}))
 			require.NoError(t, byName.Set("ada", fly{ID: 7}))
 			require.NoError(t, byName.Set("zoe", fly{}))
 			require.ErrorIs(t, byName.Set("bob", fly{}), scope.ErrFull)
 			assert.ErrorContains(t, byName.Set("bob", fly{}), "a StringMap has 2 of 2 keys; make it with an n of 3 or more")
 			assert.Equal(t, []fly{{}, {ID: 1}, {ID: 2}}, list.Slice())
-			assert.EqualValues(t, 2, *deque.At(0))
 			assert.EqualValues(t, 2, byID.Get(200).ID)
 			assert.EqualValues(t, 7, byName.Get("ada").ID)
 
-			require.NoError(t, errors.Join(list.Free(), deque.Free(), byID.Free(), byName.Free()))
-			assert.Zero(t, list.Len()+deque.Len()+byID.Len()+byName.Len())
+			require.NoError(t, errors.Join(list.Free(), byID.Free(), byName.Free()))
+			assert.Zero(t, list.Len()+byID.Len()+byName.Len())
 			assert.Nil(t, byID.Get(200))
 			assert.Nil(t, byName.Get("ada"))
-			for kind, err := range map[string]error{"List": list.Free(), "Deque": deque.Free(), "map": byID.Free()} {
+			for kind, err := range map[string]error{"List": list.Free(), "map": byID.Free()} {
 				assert.EqualError(t, err, "scope: BUG: Free of a "+kind+" that was freed")
 				assert.ErrorIs(t, err, scope.ErrClosed)
 			}
@@ -98,10 +93,9 @@ func TestNoGoAllocationOnAHeap(t *testing.T) {
 	var a arena.Reallocator = heap
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		list, _ := container.NewListOn(a, flies, 3)
-		deque, _ := container.NewDequeOn(a, flyIDs, 3)
 		byID, _ := container.NewMapOn(a, flyIDs, flies, 3)
 		byName, _ := container.NewStringMapOn(a, flies, 2, 8)
-		if list.Free() != nil || deque.Free() != nil || byID.Free() != nil || byName.Free() != nil {
+		if list.Free() != nil || byID.Free() != nil || byName.Free() != nil {
 			panic("not freed")
 		}
 	}))

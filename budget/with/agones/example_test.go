@@ -14,6 +14,33 @@ import (
 	"github.com/upfront-mem/upfront/tests/sidecar"
 )
 
+// A server asks for its own game server: its address for players, and the metadata of its fleet.
+func ExampleClient_GameServer() {
+	fake := sidecar.New()
+	fake.Change(func(g *sidecar.Server) { g.Labels["agones.dev/fleet"], g.Annotations["map"] = "pond", "E1M1" })
+	server := httptest.NewServer(fake)
+	defer server.Close()
+	client := agones.New(strings.TrimPrefix(server.URL, "http://"))
+
+	g, err := client.GameServer(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(g.Namespace, g.Name, g.State, g.Labels["agones.dev/fleet"], g.Annotations["map"])
+	for _, port := range g.Ports {
+		fmt.Println(port.Name, g.Address, port.Port)
+	}
+	fmt.Println(g.Counters["rooms"].Count, "of", g.Counters["rooms"].Capacity)
+	if h := g.Health; !h.Disabled {
+		fmt.Println("health", h.InitialDelay, h.Period, h.FailureThreshold)
+	}
+	// Output:
+	// default pond-1 Scheduled pond E1M1
+	// default 192.0.2.7 7777
+	// 1 of 10
+	// health 5s 5s 3
+}
+
 // A server with two rooms. In Kubernetes, agones.FromEnv returns the client.
 func Example() {
 	fake := sidecar.New()
@@ -31,6 +58,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer link.Close() // does nothing after a Shutdown
 
 	room, err := b.Slots("room").Acquire() // players come
 	if err != nil {

@@ -77,7 +77,7 @@ var table = effects(map[does]string{
 		scope/flow: Host.Load Host.NewRunner`,
 	{same, 0}: `
 		scope: Addr.Get Scratches.Scratch
-		scope/container: NewListOn NewDequeOn NewMapOn NewStringMapOn
+		scope/container: NewListOn NewMapOn NewStringMapOn
 		budget: Budget.Scratches
 		arena: Ptr.Get Slice.Get String.Get BlockFrom NewString
 			NewLinear NewStack NewRing NewFrame NewHeap NewBuddy NewBlockPool
