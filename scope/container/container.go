@@ -45,7 +45,8 @@ func (l *life) end(kind string, on arena.Reallocator, p unsafe.Pointer) error {
 	case !l.began().Alive():
 		return lifetime.Closed{Life: l.Life, What: "Free of a " + kind}
 	case on == nil:
-		return &scope.Misuse{Text: "Free of a " + kind + ": its scope frees it; NewListOn and the like make one on a heap, for Free"}
+		return &scope.Misuse{Text: "Free of a " + kind +
+			": its scope frees it; NewListOn and the like make one on a heap, for Free"}
 	}
 	*l = life{lifetime.Life{Record: freed, Gen: 1}}
 	return on.Free(p)

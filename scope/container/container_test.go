@@ -71,22 +71,27 @@ var kinds = []kind{
 	{"Deque", "PushBack to a Deque", func(n int) int { return 16 + 8*n }, func(s scope.Scope, n int) box {
 		d, next := container.NewDeque(s, points, n), int32(0)
 		return box{func() bool { next++; return d.PushBack(point{next, -next}) },
-			func() bool { _, ok := d.PopBack(); return ok }, d.Clear, d.Len, d.Cap, func() int { return count(d.All()) },
+			func() bool { _, ok := d.PopBack(); return ok }, d.Clear, d.Len, d.Cap, func() int {
+				return count(d.All())
+			},
 			func() *point { return d.At(0) }}
 	}},
-	{"Map", "Set in a Map", func(n int) int { return 24 + 8*cells(n) + 8*n + (4*n+7)/8*8 + 8*n }, func(s scope.Scope, n int) box {
+	{"Map", "Set in a Map", func(n int) int {
+		return 24 + 8*cells(n) + 8*n + (4*n+7)/8*8 + 8*n
+	}, func(s scope.Scope, n int) box {
 		m, next := container.NewMap(s, ids, points, n), int32(0)
 		return box{func() bool { next++; return m.Set(next, point{next, -next}) },
 			func() bool { return m.Delete(int32(m.Len())) }, func() { m.Clear(); next = 0 }, m.Len, m.Cap,
 			func() int { return count(m.All()) }, func() *point { return m.Get(1) }}
 	}},
-	{"StringMap", "Set in a StringMap", func(n int) int { return 24 + 8*cells(n) + 8*n + 8*n + 8*n + longest*n }, func(s scope.Scope, n int) box {
-		m, next := container.NewStringMap(s, points, n, longest), 0
-		key := func(i int) string { return strconv.FormatInt(int64(i), 16) }
-		return box{func() bool { next++; return m.Set(key(next), point{int32(next), int32(-next)}) == nil },
-			func() bool { return m.Delete(key(m.Len())) }, func() { m.Clear(); next = 0 }, m.Len, m.Cap,
-			func() int { return count(m.All()) }, func() *point { return m.Get("1") }}
-	}},
+	{"StringMap", "Set in a StringMap", func(n int) int { return 24 + 8*cells(n) + 8*n + 8*n + 8*n + longest*n },
+		func(s scope.Scope, n int) box {
+			m, next := container.NewStringMap(s, points, n, longest), 0
+			key := func(i int) string { return strconv.FormatInt(int64(i), 16) }
+			return box{func() bool { next++; return m.Set(key(next), point{int32(next), int32(-next)}) == nil },
+				func() bool { return m.Delete(key(m.Len())) }, func() { m.Clear(); next = 0 }, m.Len, m.Cap,
+				func() int { return count(m.All()) }, func() *point { return m.Get("1") }}
+		}},
 }
 
 func count[K any](all func(func(K, *point) bool)) (n int) {
@@ -251,7 +256,8 @@ func isDead(t *testing.T, k kind, c box) {
 		require.ErrorAs(t, err, &misuse)
 		assert.ErrorIs(t, err, scope.ErrClosed)
 		assert.Regexp(t, "^scope: BUG: "+k.push+" in a (closed scope of scratch 0.0$|scope whose budget is closed$|"+
-			"closed scope of region level; region level was last emptied .* ago, by a Rewind of region level)", err.Error())
+			"closed scope of region level; region level was last emptied .* ago, by a Rewind of region level)",
+			err.Error())
 	}()
 	c.push()
 }
@@ -278,8 +284,11 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	child := s.Open("b")
 	for _, k := range kinds {
-		assert.PanicsWithError(t, `scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open; close "b" first`,
-			func() { k.make(s, 1) })
+		assert.PanicsWithError(t,
+			`scope: BUG: allocation in scope "a" of scratch 0.0 while scope "b", opened in it, is open; close "b" first`,
+			func() {
+				k.make(s, 1)
+			})
 	}
 	require.NoError(t, child.Close())
 	require.Error(t, s.Close(), "it remembers")

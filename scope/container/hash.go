@@ -128,7 +128,8 @@ func (k *keyType) look(p plain.Part) (into bool) {
 
 // add appends a part, and joins adjacent bytes.
 func (k *keyType) add(p keyPart) {
-	if last := len(k.parts) - 1; last >= 0 && p.isBytes() && k.parts[last].isBytes() && k.parts[last].at+k.parts[last].size == p.at {
+	if last := len(k.parts) - 1; last >= 0 && p.isBytes() && k.parts[last].isBytes() &&
+		k.parts[last].at+k.parts[last].size == p.at {
 		k.parts[last].size += p.size
 	} else if p.size != 0 || p.of != nil {
 		k.parts = append(k.parts, p)

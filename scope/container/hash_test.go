@@ -62,8 +62,10 @@ func TestHashOfParts(t *testing.T) {
 	sameHash(t, blanks{}, blanks{})
 	sameHash(t, zero, 1)
 	sameHash(t, float32(zero), 1)
-	sameHash(t, floats{F: float32(zero), D: zero, Z: complex(0, float32(zero)), ZZ: complex(zero, 0)}, floats{ZZ: complex(0, 1)})
-	sameHash(t, nested{All: [3]padded{1: {C: 2}}, F: [2][2]float32{1: {1: float32(zero)}}}, nested{All: [3]padded{2: {C: 2}}})
+	sameHash(t, floats{F: float32(zero), D: zero, Z: complex(0, float32(zero)), ZZ: complex(zero, 0)},
+		floats{ZZ: complex(0, 1)})
+	sameHash(t, nested{All: [3]padded{1: {C: 2}}, F: [2][2]float32{1: {1: float32(zero)}}},
+		nested{All: [3]padded{2: {C: 2}}})
 	sameHash(t, nested{F: [2][2]float32{1: {1: 2}}}, nested{F: [2][2]float32{0: {1: 2}}})
 }
 

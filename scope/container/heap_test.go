@@ -44,7 +44,8 @@ func TestContainersOnAHeap(t *testing.T) {
 			require.NoError(t, byName.Set("ada", fly{ID: 7}))
 			require.NoError(t, byName.Set("zoe", fly{}))
 			require.ErrorIs(t, byName.Set("bob", fly{}), scope.ErrFull)
-			assert.ErrorContains(t, byName.Set("bob", fly{}), "a StringMap has 2 of 2 keys; make it with an n of 3 or more")
+			assert.ErrorContains(t, byName.Set("bob", fly{}),
+				"a StringMap has 2 of 2 keys; make it with an n of 3 or more")
 			assert.Equal(t, []fly{{}, {ID: 1}, {ID: 2}}, list.Slice())
 			assert.EqualValues(t, 2, byID.Get(200).ID)
 			assert.EqualValues(t, 7, byName.Get("ada").ID)
@@ -120,7 +121,9 @@ func TestContainersOnAHeapOfTemporaries(t *testing.T) {
 
 func TestMapsOnAHeapOfAState(t *testing.T) {
 	run := func() uint64 {
-		b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
+		b,
+			err := budget.Open(budget.Plan{Name: "pond",
+			Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
 		require.NoError(t, err)
 		defer b.Close()
 		var heap arena.Heap

@@ -8,8 +8,8 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
-	"github.com/upfront-mem/upfront/scope/stack"
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // List is a list of at most n values of T in contiguous memory. It takes 8 bytes, and n times the
@@ -153,7 +153,8 @@ func (l *List[T]) each(yield func(int, *T) bool) {
 	moves := l.moves
 	for i := 0; i < l.Len() && yield(i, l.At(i)); i++ {
 		if l.moves != moves {
-			panic(&scope.Misuse{Text: "RemoveSwap of a List while All ranges over it: it moves a value; count down instead"})
+			panic(&scope.Misuse{Text: "RemoveSwap of a List while All ranges over it: it moves a value; count down " +
+				"instead"})
 		}
 	}
 }

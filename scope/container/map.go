@@ -50,7 +50,8 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 
 // NewMapOn returns an empty map for up to n keys on a heap: see [NewListOn]. It panics if n is out
 // of range, or if NewMap refuses K. Cost: O(n).
-func NewMapOn[K comparable, V any](a arena.Reallocator, keys scope.Maker[K], values scope.Maker[V], n int) (Map[K, V], bool) {
+func NewMapOn[K comparable, V any](a arena.Reallocator, keys scope.Maker[K], values scope.Maker[V],
+	n int) (Map[K, V], bool) {
 	check("Map", n, nMax, "keys", declared(keys) && declared(values))
 	parts := keyParts[K]()
 	bytes, life, kept := takeOn(a, mapSize[K, V](n))

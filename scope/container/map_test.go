@@ -248,8 +248,13 @@ func TestMapsAreRangedAsGoDoes(t *testing.T) {
 		"and set it":                     func(m maps, k int32) { m.remove(k - 1); m.set(k - 1) },
 		"delete a later one":             func(m maps, k int32) { m.remove(k + 1) },
 		"and set it again":               func(m maps, k int32) { m.remove(k + 1); m.set(k + 1) },
-		"both":                           func(m maps, k int32) { m.remove(k - 1); m.remove(k); m.set(k); m.set(k - 1) },
-		"all":                            func(m maps, k int32) { remake(m.remove, n); remake(m.set, n) },
+		"both": func(m maps, k int32) {
+			m.remove(k - 1)
+			m.remove(k)
+			m.set(k)
+			m.set(k - 1)
+		},
+		"all": func(m maps, k int32) { remake(m.remove, n); remake(m.set, n) },
 	} {
 		for keys := int32(1); keys <= n; keys++ {
 			s := open(t).Scratch(0, 0).Open("a")
@@ -275,7 +280,8 @@ func TestMapsAreRangedAsGoDoes(t *testing.T) {
 					body(m, k)
 				}
 				for k := range keys {
-					require.True(t, shown[k] == 1 || touched[k], "%s: %d of %d was shown %d times", what, k, keys, shown[k])
+					require.True(t, shown[k] == 1 || touched[k], "%s: %d of %d was shown %d times",
+						what, k, keys, shown[k])
 				}
 			}
 			require.NoError(t, s.Close())
@@ -296,7 +302,9 @@ func TestMapKeys(t *testing.T) {
 	assert.True(t, m.Set(math.Copysign(0, -1), 3))
 	assert.Equal(t, 1, m.Len())
 	assert.Equal(t, int32(3), *m.Get(0))
-	assert.PanicsWithError(t, "scope: BUG: Set in a Map: a float64 that isn't equal to itself", func() { m.Set(math.NaN(), 1) })
+	assert.PanicsWithError(t, "scope: BUG: Set in a Map: a float64 that isn't equal to itself", func() {
+		m.Set(math.NaN(), 1)
+	})
 	assert.Nil(t, m.Get(math.NaN()))
 	assert.False(t, m.Delete(math.NaN()))
 
@@ -339,8 +347,8 @@ type (
 func TestMapKeysThatCompareByOffset(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("a")
 	refused := func(make func(), name string) {
-		assert.PanicsWithError(t, "scope: BUG: a Map of keys "+name+": an arena.String or arena.Slice compares by offset; "+
-			"use a StringMap, or an array of bytes", make)
+		assert.PanicsWithError(t, "scope: BUG: a Map of keys "+name+": an arena.String or arena.Slice compares by "+
+			"offset; use a StringMap, or an array of bytes", make)
 	}
 	refused(func() { keyed[arena.String](s) }, "arena.String")
 	refused(func() { keyed[arena.Slice[uint16]](s) }, "arena.Slice[uint16]")

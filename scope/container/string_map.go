@@ -67,7 +67,8 @@ func NewStringMapOn[V any](a arena.Reallocator, values scope.Maker[V], n, k int)
 	}
 	t, allKeys, allValues := layStringMap[V](bytes, n, k)
 	t.begin(kept)
-	return StringMap[V]{table: table[V]{life: life, entries: t, values: allValues, kept: kept, on: a}, allNames: allKeys}, true
+	return StringMap[V]{table: table[V]{life: life, entries: t, values: allValues, kept: kept, on: a},
+		allNames: allKeys}, true
 }
 
 func checkKeys(k int) {

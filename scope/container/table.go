@@ -8,9 +8,9 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/scope"
-	"github.com/upfront-mem/upfront/scope/stack"
 	"github.com/upfront-mem/upfront/scope/internal/lifetime"
 	"github.com/upfront-mem/upfront/scope/internal/wyhash"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // table is the common base of Map and StringMap: n entries, and an index that finds them by the

@@ -59,18 +59,19 @@ func TestCalls(t *testing.T) {
 	g, err := c.GameServer(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, GameServer{Name: "pond-1", Namespace: "default", UID: sidecar.UID, Created: 1764200000,
-		Labels:      map[string]string{"agones.dev/sdk-timestamp": sidecar.Created},
-		Annotations: map[string]string{"agones.dev/sdk-UID": sidecar.UID, "agones.dev/last-allocated": "2025-11-26T23:33:21Z"},
-		Health:      HealthSpec{Period: 5 * time.Second, InitialDelay: 5 * time.Second, FailureThreshold: 3},
-		State:       "Ready", Address: "192.0.2.7", Ports: []Port{{"default", 7777}},
+		Labels: map[string]string{"agones.dev/sdk-timestamp": sidecar.Created},
+		Annotations: map[string]string{"agones.dev/sdk-UID": sidecar.UID,
+			"agones.dev/last-allocated": "2025-11-26T23:33:21Z"},
+		Health: HealthSpec{Period: 5 * time.Second, InitialDelay: 5 * time.Second, FailureThreshold: 3},
+		State:  "Ready", Address: "192.0.2.7", Ports: []Port{{"default", 7777}},
 		Counters: map[string]Counter{"rooms": {big - 3, big + 1}}}, g)
 	require.NoError(t, c.Shutdown(ctx))
-	assert.Equal(t, []string{"POST /allocate {}", "POST /health {}", `POST /reserve {"seconds":"5"}`, `POST /reserve {"seconds":"0"}`,
-		"POST /ready {}", `PUT /metadata/label {"key":"timestamp","value":"` + sidecar.Created + `"}`,
-		`PUT /metadata/annotation {"key":"UID","value":"` + sidecar.UID + `"}`, "GET /v1beta1/counters/rooms",
-		`PATCH /v1beta1/counters/rooms {"capacity":"4611686018427387905"}`,
-		`PATCH /v1beta1/counters/rooms {"count":"4611686018427387904"}`, `PATCH /v1beta1/counters/rooms {"countDiff":"-3"}`,
-		"GET /gameserver", "POST /shutdown {}"}, fake.Calls())
+	assert.Equal(t, []string{"POST /allocate {}", "POST /health {}", `POST /reserve {"seconds":"5"}`,
+		`POST /reserve {"seconds":"0"}`, "POST /ready {}", `PUT /metadata/label {"key":"timestamp","value":"` +
+			sidecar.Created + `"}`, `PUT /metadata/annotation {"key":"UID","value":"` + sidecar.UID + `"}`,
+		"GET /v1beta1/counters/rooms", `PATCH /v1beta1/counters/rooms {"capacity":"4611686018427387905"}`,
+		`PATCH /v1beta1/counters/rooms {"count":"4611686018427387904"}`,
+		`PATCH /v1beta1/counters/rooms {"countDiff":"-3"}`, "GET /gameserver", "POST /shutdown {}"}, fake.Calls())
 	assert.Empty(t, fake.Wrong())
 
 	assert.EqualError(t, c.Ready(ctx), `agones: POST /ready: status 400: "after Shutdown"`)
@@ -99,13 +100,15 @@ func TestRefusedCalls(t *testing.T) {
 func TestTheFakeRefuses(t *testing.T) {
 	for _, wrong := range []struct{ method, path, body, kind string }{
 		{"GET", "/ready", "", ""}, {"POST", "/ready", "", "application/json"}, {"POST", "/health", "", ""},
-		{"POST", "/health", "{}", ""}, {"POST", "/health", "{}", "text/plain"}, {"POST", "/health", "{} ", "application/json"},
-		{"POST", "/reserve", `{"seconds":5}`, "application/json"}, {"POST", "/reserve", `{}`, "application/json"},
-		{"PUT", "/metadata/label", `{"value":"1","key":"a"}`, "application/json"},
+		{"POST", "/health", "{}", ""}, {"POST", "/health", "{}", "text/plain"},
+		{"POST", "/health", "{} ", "application/json"}, {"POST", "/reserve", `{"seconds":5}`, "application/json"},
+		{"POST", "/reserve", `{}`, "application/json"}, {"PUT", "/metadata/label", `{"value":"1","key":"a"}`,
+			"application/json"},
 		{"PATCH", "/v1beta1/counters/rooms", `{"count_diff":"1"}`, "application/json"},
 		{"PATCH", "/v1beta1/counters/rooms", `{"count":"1","capacity":"2"}`, "application/json"},
-		{"PATCH", "/v1beta1/counters/rooms", `{"count":1}`, "application/json"}, {"GET", "/v1beta1/lists/players", "", ""},
-		{"GET", "/gameserver?x", "", ""}, {"GET", "/gameserver", "{}", "application/json"}} {
+		{"PATCH", "/v1beta1/counters/rooms", `{"count":1}`, "application/json"},
+		{"GET", "/v1beta1/lists/players", "", ""}, {"GET", "/gameserver?x", "", ""},
+		{"GET", "/gameserver", "{}", "application/json"}} {
 		fake := sidecar.New()
 		r := httptest.NewRequest(wrong.method, wrong.path, strings.NewReader(wrong.body))
 		if wrong.kind != "" {
@@ -119,8 +122,9 @@ func TestTheFakeRefuses(t *testing.T) {
 }
 
 func TestFromEnv(t *testing.T) {
-	for value, want := range map[string]string{"": "http://localhost:9358", "1": "http://localhost:1", "65535": "http://localhost:65535",
-		"0": "", "65536": "", "-1": "", "9358 ": "", "x": "", "localhost:1": ""} {
+	for value, want := range map[string]string{"": "http://localhost:9358", "1": "http://localhost:1",
+		"65535": "http://localhost:65535",
+		"0":     "", "65536": "", "-1": "", "9358 ": "", "x": "", "localhost:1": ""} {
 		t.Setenv(PortVariable, value)
 		c, err := FromEnv()
 		if want == "" {
@@ -141,12 +145,13 @@ func TestBadAnswers(t *testing.T) {
 		status     int
 		body, want string
 	}{
-		{200, "", "isn't as expected"}, {200, "ok", "isn't as expected"}, {200, `{"a":`, "isn't as expected"}, {200, "[]", "isn't as expected"}, {200, "null", "isn't as expected"},
-		{200, "{}{}", "isn't as expected"}, {200, `{"a":"` + long + `"`, `xxx"... isn't as expected`}, {500, "", `status 500: ""`},
-		{500, `{"message":"no` + "\n" + long + `"}`, `status 500: "{\"message\":\"no\n`}, {404, "not\nfound", `status 404: "not\nfound"`},
-		{501, `{"code":12,"message":"Not Implemented"}`, `status 501: "Not Implemented"`}, {204, "", "status 204"}, {201, "{}", "status 201"},
-		{200, `{"a":"` + strings.Repeat("y", answerMost) + `"}`, "more than 1048576 bytes"},
-	} {
+		{200, "", "isn't as expected"}, {200, "ok", "isn't as expected"}, {200, `{"a":`, "isn't as expected"},
+		{200, "[]", "isn't as expected"}, {200, "null", "isn't as expected"}, {200, "{}{}", "isn't as expected"},
+		{200, `{"a":"` + long + `"`, `xxx"... isn't as expected`}, {500, "", `status 500: ""`},
+		{500, `{"message":"no` + "\n" + long + `"}`, `status 500: "{\"message\":\"no\n`},
+		{404, "not\nfound", `status 404: "not\nfound"`}, {501, `{"code":12,"message":"Not Implemented"}`,
+			`status 501: "Not Implemented"`}, {204, "", "status 204"}, {201, "{}", "status 201"},
+		{200, `{"a":"` + strings.Repeat("y", answerMost) + `"}`, "more than 1048576 bytes"}} {
 		answer = func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(bad.status)
 			_, _ = io.WriteString(w, bad.body)
@@ -156,7 +161,8 @@ func TestBadAnswers(t *testing.T) {
 		assert.Less(t, len(err.Error()), 500)
 	}
 	for body, want := range map[string]string{
-		`{}`: "without object_meta or status", `{"object_meta":{}}`: "without object_meta or status", `null`: "isn't as expected",
+		`{}`: "without object_meta or status", `{"object_meta":{}}`: "without object_meta or status",
+		`null`: "isn't as expected",
 		`{"object_meta":{"creation_timestamp":"1.5"},"status":{}}`:                       `creation_timestamp is "1.5": want a whole number`,
 		`{"object_meta":{"creation_timestamp":"9223372036854775808"},"status":{}}`:       "want a whole number",
 		`{"object_meta":{"creation_timestamp":"x"},"status":{}}`:                         "isn't as expected",
@@ -180,7 +186,9 @@ func TestBadAnswers(t *testing.T) {
 // Numbers are read as strings and as numbers, and keys may be missing.
 func TestLenient(t *testing.T) {
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"object_meta":{"creation_timestamp":7,"new":[]},"spec":null,"status":{"counters":{"rooms":{"capacity":3}}},"x":1}`)
+		_,
+			_ = io.WriteString(w,
+			`{"object_meta":{"creation_timestamp":7,"new":[]},"spec":null,"status":{"counters":{"rooms":{"capacity":3}}},"x":1}`)
 	}))
 	g, err := c.GameServer(t.Context())
 	require.NoError(t, err)
@@ -230,8 +238,9 @@ func raw(t *testing.T, answer func(c net.Conn)) *Client {
 
 // A sidecar that closes at once, or within an answer, is an error.
 func TestCutOff(t *testing.T) {
-	for _, answer := range []string{"", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{}", "SSH-2.0-x\r\n",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 100<<10)} {
+	for _, answer := range []string{"", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{}",
+		"SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}",
+		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 100<<10)} {
 		c := raw(t, func(c net.Conn) { _, _ = io.WriteString(c, answer) })
 		assert.ErrorContains(t, c.Ready(t.Context()), "agones: POST /ready: ", answer)
 	}

@@ -48,7 +48,9 @@ func Example() {
 	defer server.Close()
 	client := agones.New(strings.TrimPrefix(server.URL, "http://"))
 
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "room", Size: 64 * budget.KiB, Slots: 2}}})
+	b,
+		err := budget.Open(budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "room", Size: 64 * budget.KiB, Slots: 2}}})
 	if err != nil {
 		log.Fatal(err)
 	}

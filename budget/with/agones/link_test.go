@@ -22,8 +22,10 @@ import (
 )
 
 func openRooms(t testing.TB, slots int) *budget.Budget {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "room", Size: 64 * budget.KiB, Slots: slots}},
-		Pages: budget.Pages{Prefault: budget.Off}})
+	b,
+		err := budget.Open(budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "room", Size: 64 * budget.KiB, Slots: slots}},
+		Pages:   budget.Pages{Prefault: budget.Off}})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
 	return b
@@ -92,7 +94,8 @@ func (p *program) shows(d time.Duration, state, label string, count int) {
 	time.Sleep(d)
 	synctest.Wait()
 	g := p.fake.Server()
-	assert.Equal(p.t, []any{state, label, int64(count), int64(3)}, []any{g.State, g.Labels[labelKey], g.Count, g.Capacity})
+	assert.Equal(p.t, []any{state, label, int64(count), int64(3)},
+		[]any{g.State, g.Labels[labelKey], g.Count, g.Capacity})
 }
 
 // calls returns the number of calls that begin with a text.
@@ -148,10 +151,11 @@ func TestLink(t *testing.T) {
 		p.use(0)
 		p.shows(soon, "Ready", "free", 0)
 		assert.Equal(t, []string{"POST /ready {}", `PATCH /v1beta1/counters/rooms {"capacity":"3"}`,
-			`PUT /metadata/label {"key":"rooms","value":"free"}`, `PATCH /v1beta1/counters/rooms {"count":"0"}`, "POST /allocate {}",
-			`PATCH /v1beta1/counters/rooms {"count":"1"}`, `PATCH /v1beta1/counters/rooms {"count":"3"}`,
-			`PUT /metadata/label {"key":"rooms","value":"full"}`, `PATCH /v1beta1/counters/rooms {"count":"2"}`,
-			`PUT /metadata/label {"key":"rooms","value":"free"}`, "POST /ready {}", `PATCH /v1beta1/counters/rooms {"count":"0"}`},
+			`PUT /metadata/label {"key":"rooms","value":"free"}`, `PATCH /v1beta1/counters/rooms {"count":"0"}`,
+			"POST /allocate {}", `PATCH /v1beta1/counters/rooms {"count":"1"}`,
+			`PATCH /v1beta1/counters/rooms {"count":"3"}`, `PUT /metadata/label {"key":"rooms","value":"full"}`,
+			`PATCH /v1beta1/counters/rooms {"count":"2"}`, `PUT /metadata/label {"key":"rooms","value":"free"}`,
+			"POST /ready {}", `PATCH /v1beta1/counters/rooms {"count":"0"}`},
 			p.changes())
 		assert.Empty(t, p.logged())
 	})
@@ -217,7 +221,8 @@ func TestNoCounters(t *testing.T) {
 		synctest.Wait()
 		g := p.fake.Server()
 		assert.Equal(t, []any{"Allocated", "full"}, []any{g.State, g.Labels[labelKey]})
-		assert.Equal(t, []string{`agones: PATCH /v1beta1/counters/rooms: status 500: "CountsAndLists not enabled"`}, p.logged())
+		assert.Equal(t, []string{`agones: PATCH /v1beta1/counters/rooms: status 500: "CountsAndLists not enabled"`},
+			p.logged())
 		assert.Less(t, p.calls("PATCH"), 40)
 		p.fake.Change(func(g *sidecar.Server) { g.Counters = true })
 		p.shows(heal, "Allocated", "full", 3)
@@ -304,7 +309,10 @@ func TestNoSidecar(t *testing.T) {
 		unplug()
 		var ticks atomic.Uint64
 		var told []string
-		l, err := c.Link(b, "room", Options{Ticks: func() uint64 { return ticks.Add(1) }, InUse: func() int { return 7 }, Capacity: 1,
+		l,
+			err := c.Link(b, "room", Options{Ticks: func() uint64 {
+			return ticks.Add(1)
+		}, InUse: func() int { return 7 }, Capacity: 1,
 			Log: func(err error) { told = append(told, err.Error()) }})
 		require.NoError(t, err)
 		time.Sleep(long)
@@ -315,9 +323,9 @@ func TestNoSidecar(t *testing.T) {
 		assert.EqualError(t, l.Shutdown(ctx), "agones: POST /shutdown: connection refused")
 		assert.Equal(t, time.Minute, time.Since(began))
 		slices.Sort(told)
-		assert.Equal(t, []string{"agones: GET /gameserver: connection refused", "agones: PATCH /v1beta1/counters/rooms: connection refused",
-			"agones: POST /allocate: connection refused", "agones: POST /health: connection refused",
-			"agones: PUT /metadata/label: connection refused"}, told)
+		assert.Equal(t, []string{"agones: GET /gameserver: connection refused",
+			"agones: PATCH /v1beta1/counters/rooms: connection refused", "agones: POST /allocate: connection refused",
+			"agones: POST /health: connection refused", "agones: PUT /metadata/label: connection refused"}, told)
 	})
 }
 
@@ -330,14 +338,18 @@ func TestAnotherState(t *testing.T) {
 			p.fake.Change(func(g *sidecar.Server) { g.State = "Ready" })
 			p.shows(checkEvery+soon, "Allocated", "free", 1)
 		}
-		assert.Equal(t, []string{`agones: the game server is "Ready": the sidecar accepted Allocated, and is asked again`}, p.logged()[:1])
+		assert.Equal(t,
+			[]string{`agones: the game server is "Ready": the sidecar accepted Allocated, and is asked again`},
+			p.logged()[:1])
 		p.shows(heal, "Allocated", "free", 1)
 		p.logged()
 		asked := p.calls("POST /allocate")
 		// A sidecar accepts all, and does nothing.
 		p.fake.Instead(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			_, _ = io.WriteString(w, `{"object_meta":{},"status":{"state":"Ready"},"name":"rooms","count":"1","capacity":"3"}`)
+			_,
+				_ = io.WriteString(w,
+				`{"object_meta":{},"status":{"state":"Ready"},"name":"rooms","count":"1","capacity":"3"}`)
 		})
 		time.Sleep(long)
 		assert.InDelta(t, long.Seconds()/checkEvery.Seconds(), p.calls("POST /allocate")-asked, 20)
@@ -386,7 +398,9 @@ func TestReadyLost(t *testing.T) {
 			lose(0)
 			p.shows(checkEvery+soon, "Ready", "free", 0)
 			p.shows(checkEvery+soon, "Ready", "free", 0)
-			assert.Equal(t, []string{`agones: the game server is "Allocated": the sidecar accepted Ready, and is asked again`}, p.logged())
+			assert.Equal(t,
+				[]string{`agones: the game server is "Allocated": the sidecar accepted Ready, and is asked again`},
+				p.logged())
 			lose(1)
 			before := p.changes()
 			p.shows(long, "Allocated", "free", 0)
@@ -420,8 +434,10 @@ func TestLag(t *testing.T) {
 		p.shows(soon, "Ready", "free", 0)
 		p.fake.Instead(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			_, _ = io.WriteString(w, `{"object_meta":{"labels":{"agones.dev/sdk-rooms":"free"}},"status":{"state":"Ready","counters":`+
-				`{"rooms":{"count":"0","capacity":"3"}}},"name":"rooms","count":"0","capacity":"3"}`)
+			_,
+				_ = io.WriteString(w,
+				`{"object_meta":{"labels":{"agones.dev/sdk-rooms":"free"}},"status":{"state":"Ready","counters":`+
+					`{"rooms":{"count":"0","capacity":"3"}}},"name":"rooms","count":"0","capacity":"3"}`)
 		})
 		p.use(2)
 		time.Sleep(time.Minute)
@@ -512,7 +528,8 @@ func TestOptions(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 		assert.Nil(t, l)
 	}
-	assert.PanicsWithValue(t, `budget: BUG: plan "pond" has no region "lobby" with slots; it has room`, func() { _, _ = c.Link(b, "lobby", Options{Ticks: ticks}) })
+	assert.PanicsWithValue(t, `budget: BUG: plan "pond" has no region "lobby" with slots; it has room`,
+		func() { _, _ = c.Link(b, "lobby", Options{Ticks: ticks}) })
 }
 
 // After rooms, faults and losses in any order the sidecar knows all once it is well. It never got a
@@ -536,7 +553,8 @@ func TestRandom(t *testing.T) {
 					p.instead(nil)
 				case 2:
 					p.fake.Change(func(g *sidecar.Server) {
-						g.Count, g.Capacity, g.Labels, g.State = 0, 10, nil, []string{"Ready", "Scheduled"}[random.IntN(2)]
+						g.Count, g.Capacity, g.Labels, g.State = 0, 10, nil,
+							[]string{"Ready", "Scheduled"}[random.IntN(2)]
 					})
 				default:
 					p.use(random.IntN(4))
@@ -564,7 +582,9 @@ func TestNoWait(t *testing.T) {
 		assert.Zero(t, time.Since(began))
 	})
 	b := openRooms(t, 3)
-	l := &Link{c: New("x"), o: Options{Ticks: func() uint64 { return 0 }, InUse: func() int { return 3 - b.Slots("room").Available() }}, capacity: 3}
+	l := &Link{c: New("x"), o: Options{Ticks: func() uint64 {
+		return 0
+	}, InUse: func() int { return 3 - b.Slots("room").Available() }}, capacity: 3}
 	l.ctx = t.Context()
 	l.duties = []*duty{{needed: l.alive}, {needed: func() bool { return l.counter() != Counter{0, 3} }}}
 	assert.Zero(t, testing.AllocsPerRun(100, func() { l.work() }))
