@@ -36,6 +36,14 @@ type Reallocator interface {
 	Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error)
 }
 
+// Inner is an arena whose contents budget.Region.Inside can list: a Heap, Buddy, Ring or BlockPool.
+type Inner interface {
+	// Block returns the first byte of the arena's block.
+	Block() unsafe.Pointer
+}
+
+var _ = []Inner{Heap{}, Buddy{}, Ring{}, BlockPool[byte]{}}
+
 // Stats counts the bytes of an arena, or of one end of it.
 type Stats struct {
 	Size uint64 // capacity of the empty arena; of a Frame, of one buffer
@@ -72,18 +80,4 @@ func refusedMark(what string, m Mark, code arena_c.Code) error {
 		why = ": the mark is past the end of the allocated bytes"
 	}
 	return fmt.Errorf("arena: BUG: %s.Rewind to %d: %v%s", what, m, code, why)
-}
-
-// BlockFrom allocates a block of size bytes from a. Another arena can be made on the block. The
-// block is aligned to 64 and lives as long as other bytes from a. BlockFrom returns nil when a is
-// full. In a scope, use scope.Scope.BytesUnzeroed.
-func BlockFrom(a Allocator, size int) []byte {
-	if size < 0 {
-		panic(fmt.Sprintf("arena: BUG: BlockFrom of %d bytes", size))
-	}
-	p := a.Alloc(uint64(size), arena_c.LineSize)
-	if p == nil {
-		return nil
-	}
-	return unsafe.Slice((*byte)(p), size)
 }

@@ -20,8 +20,16 @@ import (
 // there.
 //
 // Don't use a Buddy for arbitrary sizes: requests of 16 to 4096 bytes take 1.41 times their size in
-// a Buddy, and 1.04 times in a Heap. For many small values of one size use a BlockPool. RobsonBound
-// returns a size with which a Buddy refuses no request.
+// a Buddy, and 1.04 times in a Heap. For many small values of one size use a BlockPool.
+//
+// A Buddy may be large enough for each request of a program. Its blocks then need this number of
+// bytes in all, if the live blocks of the program have at most `live` bytes, a multiple of
+// 2*largest, and each has `smallest` to `largest` bytes:
+//
+//	live * (1 + log2(largest/smallest)/2)
+//
+// A Buddy whose first block doesn't begin at a multiple of `largest` needs `largest` bytes more.
+// The bound holds for Alloc and Free, but not for Realloc; arena_c/buddy.h has the proof.
 //
 // The rules of a [Heap] for goroutines, for a level's state and for live blocks also hold for a
 // Buddy.
@@ -55,25 +63,8 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 }
 
 // BuddySize returns the size of memory for a Buddy whose blocks have this number of bytes in all,
-// wherever the memory begins. The number may be RobsonBound's result. BuddySize doesn't check its
-// arguments.
+// wherever the memory begins. BuddySize doesn't check its arguments.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
-
-// RobsonBound returns the number of bytes of blocks with which a Buddy refuses no request of a
-// program. The program has at most `live` bytes of live blocks, each of `smallest` to `largest`
-// bytes. RobsonBound returns 0 if smallest or largest isn't a power of two, largest is below
-// smallest, or live is above 256 GiB. The result is about live * (1 + log2(largest/smallest) / 2).
-// It is exact: with one smallest block less, some program gets a refusal.
-//
-// `live` counts the sizes of blocks, to which requests are rounded up. The bound holds for Alloc
-// and Free, but not for Realloc. It holds only if the first block begins at a multiple of
-// `largest`; otherwise add `largest` bytes.
-//
-// Source: Robson, "An Estimate of the Store Size Necessary for Dynamic Storage Allocation";
-// arena_c/buddy.h has the proof.
-func RobsonBound(live, largest, smallest uint64) uint64 {
-	return arena_c.RobsonBound(live, largest, smallest)
-}
 
 // Alloc returns a block of size bytes or more, aligned to its size, not zeroed, or nil when no free
 // block is large enough. If align is above size, the block has align bytes or more. A request of
@@ -145,12 +136,12 @@ func (b Buddy) Reset() {
 	was := b.seen()
 	b.header.Reset()
 	b.tell("Buddy.Reset", was)
-	arena_c.SayOfRoom(arena_c.RoomBuddy, unsafe.Pointer(b.header), arena_c.RoomWasReset)
+	arena_c.RoomHasLock(arena_c.RoomBuddy, unsafe.Pointer(b.header), false)
 }
 
 // MayLive permits blocks to be live when the buddy's memory ends: see [Heap.MayLive].
 func (b Buddy) MayLive() {
-	arena_c.SayOfRoom(arena_c.RoomBuddy, unsafe.Pointer(b.its()), arena_c.RoomMayLive)
+	arena_c.RoomMayLive(arena_c.RoomBuddy, b.Block(), true)
 }
 
 // Reserve withholds bytes. A request that needs a reserved byte is refused as full. Reserve(0)
@@ -162,27 +153,14 @@ func (b Buddy) Reserve(bytes uint64) { b.its().Reserve = bytes }
 // Phase returns the highest Used since the last call of Phase, and begins a new phase.
 func (b Buddy) Phase() uint64 { return b.its().TakePhase() }
 
-// BuddyStats counts the blocks and bytes of a Buddy.
-type BuddyStats struct {
-	Stats
-	Live      uint64 // blocks
-	Reserve   uint64 // bytes withheld
-	Given     uint64 // bytes of all blocks allocated since Reset, freed ones included
-	Internal  uint64 // bytes of Given beyond the requested sizes
-	External  uint64 // bytes of Free outside the largest free block
-	Failed    uint64 // requests refused as full since NewBuddy
-	Scattered uint64 // the part of Failed for which enough bytes were free, in smaller blocks
-	Damaged   uint64 // how often the table of free blocks was found overwritten: see Err
-}
-
 // Stats returns the counts.
-func (b Buddy) Stats() BuddyStats {
+func (b Buddy) Stats() HeapStats {
 	x := b.its()
 	size := x.End - x.First
-	return BuddyStats{
+	return HeapStats{
 		Stats: Stats{Size: size, Used: x.Used, Free: size - x.Used, Peak: x.Peak},
-		Live:  x.Live, Reserve: min(x.Reserve, size), Given: x.Given, Internal: x.Given - x.Asked,
-		External: size - x.Used - x.Largest(), Failed: x.Failed, Scattered: x.Scattered, Damaged: x.Damaged,
+		Live:  x.Live, Reserve: min(x.Reserve, size), Failed: x.Failed, Damaged: x.Damaged,
+		Given: x.Given, Internal: x.Given - x.Asked, Scattered: x.Scattered,
 	}
 }
 
@@ -203,5 +181,8 @@ func (b Buddy) sizeFor(size, align uint64) uint64 {
 func buddySize(size, align, smallest uint64) uint64 {
 	return 1 << bits.Len64(max(size, align, smallest)-1)
 }
+
+// Block returns the first byte of the buddy's block.
+func (b Buddy) Block() unsafe.Pointer { return unsafe.Pointer(b.its()) }
 
 func (b Buddy) its() *arena_c.Buddy { return made(b.header, "Buddy") }

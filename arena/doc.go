@@ -22,13 +22,13 @@
 //
 // More names to know:
 //
-//   - [NewBlock] and [BlockFrom] return a block: from the Go heap, or from another arena.
+//   - [NewBlock] returns a block from the Go heap.
 //   - [Ptr], [Slice] and [String] are pointers that may be stored in a block. [Inline] is a short
 //     text stored in place.
 //   - [HeapOf] and [NewString] make values, slices and texts on a Heap or a Buddy, without unsafe.
 //   - [Shared] puts a lock around a Heap or a Buddy, for several goroutines and for C libraries
 //     with threads of their own.
-//   - [Proxy] and [PoolProxy] count one client's allocations: totals, leaks, a trace.
+//   - [Proxy] counts one client's allocations: totals, leaks, a trace.
 //   - [Allocator], [Freer] and [Reallocator] are the interfaces.
 //
 // Unless its comment says otherwise, an operation is O(1), or O(log n) for a Buddy. An arena is a

@@ -52,16 +52,6 @@ func ExampleLinear_Far() {
 	// Output: true true <nil> 420 0 1000
 }
 
-func ExampleBlockFrom() {
-	level, err := arena.NewLinear(arena.NewBlock(4096, 64))
-	if err != nil {
-		panic(err)
-	}
-	commands, err := arena.NewStack(arena.BlockFrom(level, 1024))
-	fmt.Println(commands.Stats().Size, err, arena.BlockFrom(level, 4096) == nil)
-	// Output: 896 <nil> true
-}
-
 // Short names are stored in the frogs themselves: they are keys, are saved, and need no base.
 func ExampleInline() {
 	type frog struct {

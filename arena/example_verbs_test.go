@@ -99,7 +99,7 @@ func ExampleBuddy() {
 	const page = 4096
 	b := must(arena.NewBuddy(arena.NewBlock(64<<10, 64<<10), page))
 	wide := b.Alloc(3*page, 1) // of four pages
-	l := must(arena.NewLinear(arena.BlockFrom(b, page)))
+	l := must(arena.NewLinear(unsafe.Slice((*byte)(b.Alloc(page, 64)), page)))
 	fmt.Println(must(b.SizeOf(wide)), uintptr(wide)%(4*page), l.Alloc(3900, 8) != nil)
 	s := b.Stats()
 	fmt.Println(s.Live, "live of", s.Used/page, "pages, asked for", (s.Given-s.Internal)/page, "largest free", b.LargestFree()/page)
@@ -108,15 +108,6 @@ func ExampleBuddy() {
 	// 16384 0 true
 	// 2 live of 5 pages, asked for 4 largest free 8
 	// <nil> arena: BUG: Buddy.Free: freed already
-}
-
-// A server has at most 1 MiB in buffers of 4 to 64 KiB. With this much memory, at any address, it
-// never gets a refusal.
-func ExampleRobsonBound() {
-	bound := arena.RobsonBound(1<<20, 64<<10, 4<<10)
-	fmt.Println(bound>>10, "KiB of blocks, in a block of", arena.BuddySize(bound+64<<10, 4<<10)>>10)
-	// Output:
-	// 3072 KiB of blocks, in a block of 3140
 }
 
 // A client without any free memory can't even clean up, unless a reserve was kept for that.

@@ -164,7 +164,7 @@ func (h Heap) Reset() {
 	was := seen(h.its())
 	h.header.Reset()
 	h.tell("Heap.Reset", was)
-	arena_c.SayOfRoom(arena_c.RoomHeap, unsafe.Pointer(h.header), arena_c.RoomWasReset)
+	arena_c.RoomHasLock(arena_c.RoomHeap, unsafe.Pointer(h.header), false)
 }
 
 // MayLive permits blocks to be live when the heap's memory is freed with its level, match or
@@ -181,7 +181,7 @@ func (h Heap) Reset() {
 // the block itself must be freed, or is a leak. Any goroutine may call MayLive. Cost: a search for
 // the arena that contains the heap.
 func (h Heap) MayLive() {
-	arena_c.SayOfRoom(arena_c.RoomHeap, unsafe.Pointer(h.its()), arena_c.RoomMayLive)
+	arena_c.RoomMayLive(arena_c.RoomHeap, h.Block(), true)
 }
 
 // Reserve withholds bytes, headers included. A request that needs a reserved byte is refused as
@@ -220,20 +220,29 @@ func (h Heap) Trim() (bytes uint64, err error) {
 	return bytes, err
 }
 
-// HeapStats counts the blocks and bytes of a Heap. Used includes the headers of blocks; Free
-// includes parked blocks.
+// HeapStats counts the blocks and bytes of a Heap or a Buddy. In a Heap, Used includes the headers
+// of blocks, and Free includes parked blocks.
 type HeapStats struct {
 	Stats
-	Live uint64 // live blocks, a Shared's lock included
+	Live    uint64 // live blocks, a Shared's lock included
+	Reserve uint64 // bytes withheld
+	Failed  uint64 // requests refused as full since NewHeap or NewBuddy
+	Damaged uint64 // how often overwritten bytes were found: see Err
+
+	// Of a Heap:
+
 	// freed blocks that aren't merged; in checked builds also freed blocks that aren't reused for a
 	// while
-	Parked  uint64
-	Reserve uint64 // bytes kept back
-	Failed  uint64 // requests refused as full since NewHeap
+	Parked uint64
 	// the part of Failed for which a block may have fitted, deeper in its list than Alloc looks
 	Bounded uint64
 	Lost    uint64 // bytes of overwritten blocks that are out of service, in neither Used nor Free
-	Damaged uint64 // how often overwritten bytes were found: Err names the last place
+
+	// Of a Buddy:
+
+	Given     uint64 // bytes of all blocks allocated since Reset, freed ones included
+	Internal  uint64 // bytes of Given beyond the requested sizes
+	Scattered uint64 // the part of Failed for which enough bytes were free, in smaller blocks
 }
 
 // Stats returns the counts.
@@ -242,8 +251,8 @@ func (h Heap) Stats() HeapStats {
 	size := x.End - x.First
 	return HeapStats{
 		Stats: Stats{Size: size, Used: x.Used, Free: size - x.Used - x.LostBytes, Peak: x.Peak()},
-		Live:  x.Live, Parked: x.Parked + x.Rest.Blocks, Reserve: size - x.LostBytes - x.Most, Failed: x.Failed, Bounded: x.Bounded,
-		Lost: x.LostBytes, Damaged: x.Damaged,
+		Live:  x.Live, Reserve: size - x.LostBytes - x.Most, Failed: x.Failed, Damaged: x.Damaged,
+		Parked: x.Parked + x.Rest.Blocks, Bounded: x.Bounded, Lost: x.LostBytes,
 	}
 }
 
@@ -255,5 +264,8 @@ func (h Heap) LargestFree() uint64 {
 	h.tell("Heap.LargestFree", was)
 	return largest
 }
+
+// Block returns the first byte of the heap's block.
+func (h Heap) Block() unsafe.Pointer { return unsafe.Pointer(h.its()) }
 
 func (h Heap) its() *arena_c.Heap { return made(h.header, "Heap") }

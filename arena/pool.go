@@ -10,7 +10,7 @@ import (
 )
 
 // BlockPool divides a block into equal chunks for values of T. A chunk is identified by its
-// address. A pool of package scope may have handles instead: see [HandleChunks].
+// address. A scope.HandlePool has handles instead.
 type BlockPool[T any] struct {
 	header  *arena_c.Pool
 	gen     uint64
@@ -98,7 +98,10 @@ func (p BlockPool[T]) Peak() int { return int(p.its().Peak()) }
 // pool's memory is freed is a leak. Call it if all chunks must be put. Without it a pool may end
 // with live chunks. On memory outside a budget it does nothing, like [Heap.MayLive].
 func (p BlockPool[T]) MustEmpty() {
-	arena_c.SayOfRoom(arena_c.RoomPool, unsafe.Pointer(p.its()), arena_c.RoomMustEmpty)
+	arena_c.RoomMayLive(arena_c.RoomPool, p.Block(), false)
 }
+
+// Block returns the first byte of the pool's block.
+func (p BlockPool[T]) Block() unsafe.Pointer { return unsafe.Pointer(p.its()) }
 
 func (p BlockPool[T]) its() *arena_c.Pool { return made(p.header, "BlockPool") }

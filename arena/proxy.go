@@ -24,9 +24,17 @@ import (
 //
 // Source: Frykholm, "Custom Memory Allocation in C++".
 type Proxy struct {
-	tally
-	back Allocator
-	free Freer // nil: single blocks aren't freed
+	back   Allocator
+	free   Freer            // nil: single blocks aren't freed
+	given  map[uint64]given // live blocks by address
+	stats  ProxyStats
+	see    func(Event)
+	closed bool
+}
+
+type given struct {
+	size uint64
+	by   arena_c.Site
 }
 
 var _ Reallocator = (*Proxy)(nil)
@@ -37,17 +45,17 @@ func NewProxy(name string, back Allocator) *Proxy {
 	if front, ok := back.(*Proxy); ok {
 		free = front.free
 	}
-	return &Proxy{tally: newTally(name), back: back, free: free}
+	return &Proxy{back: back, free: free, given: map[uint64]given{}, stats: ProxyStats{Name: name}}
 }
 
 // Alloc is the allocator's Alloc. It panics after Close.
 func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
-	x.book.check("Alloc")
+	x.check("Alloc")
 	p := x.back.Alloc(size, align)
 	if p == nil {
-		x.book.refused(size)
+		x.refused(size)
 	} else {
-		x.book.gave(keyOf(p), size)
+		x.gave(keyOf(p), size)
 	}
 	return p
 }
@@ -55,51 +63,51 @@ func (x *Proxy) Alloc(size, align uint64) unsafe.Pointer {
 // Free is the allocator's Free, also for nil. It returns an error if the allocator can't free
 // single blocks. If p isn't live in this proxy, Free returns an error and changes nothing.
 func (x *Proxy) Free(p unsafe.Pointer) error {
-	if p == nil && x.free != nil && !x.book.closed {
+	if p == nil && x.free != nil && !x.closed {
 		return x.free.Free(nil)
 	}
-	if _, err := x.book.find("Free", keyOf(p)); err != nil {
+	if _, err := x.find("Free", keyOf(p)); err != nil {
 		return err
 	}
 	if x.free == nil {
-		return fmt.Errorf("arena: proxy %q: Free: a %T can't free single blocks", x.book.stats.Name, x.back)
+		return fmt.Errorf("arena: proxy %q: Free: a %T can't free single blocks", x.stats.Name, x.back)
 	}
 	if err := x.back.(Freer).Free(p); err != nil {
-		return fmt.Errorf("arena: proxy %q: Free: %w", x.book.stats.Name, err)
+		return fmt.Errorf("arena: proxy %q: Free: %w", x.stats.Name, err)
 	}
-	x.book.took(keyOf(p))
+	x.took(keyOf(p))
 	return nil
 }
 
 // Realloc is the allocator's Realloc; for a nil p it is Alloc aligned to 16. It returns an error if
 // the allocator has no Realloc, or if p isn't live in this proxy.
 func (x *Proxy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
-	if p == nil && !x.book.closed {
+	if p == nil && !x.closed {
 		return x.Alloc(size, arena_c.HeapAlign), nil
 	}
-	if _, err := x.book.find("Realloc", keyOf(p)); err != nil {
+	if _, err := x.find("Realloc", keyOf(p)); err != nil {
 		return nil, err
 	}
 	back, ok := x.back.(Reallocator)
 	if !ok {
-		return nil, fmt.Errorf("arena: proxy %q: Realloc: a %T can't reallocate", x.book.stats.Name, x.back)
+		return nil, fmt.Errorf("arena: proxy %q: Realloc: a %T can't reallocate", x.stats.Name, x.back)
 	}
 	q, err := back.Realloc(p, size)
 	if err != nil {
-		return nil, fmt.Errorf("arena: proxy %q: Realloc: %w", x.book.stats.Name, err)
+		return nil, fmt.Errorf("arena: proxy %q: Realloc: %w", x.stats.Name, err)
 	}
 	if q == nil {
-		x.book.refused(size)
+		x.refused(size)
 		return nil, nil
 	}
-	x.book.took(keyOf(p))
-	x.book.gave(keyOf(q), size)
+	x.took(keyOf(p))
+	x.gave(keyOf(q), size)
 	return q, nil
 }
 
 // SizeOf returns the requested size in bytes. It returns an error if p isn't live in this proxy.
 func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
-	g, err := x.book.find("SizeOf", keyOf(p))
+	g, err := x.find("SizeOf", keyOf(p))
 	if back, ok := x.back.(Reallocator); ok && err == nil {
 		_, err = back.SizeOf(p) // the block may have been freed without the proxy
 	}
@@ -111,11 +119,26 @@ func (x *Proxy) SizeOf(p unsafe.Pointer) (uint64, error) {
 // the error lists up to 8 of the blocks, which stay live. Checked builds add the lines that
 // allocated the blocks. A second Close returns an error.
 func (x *Proxy) Close() error {
-	if x.free == nil {
-		clear(x.book.given)
+	if x.closed {
+		return x.bug("Close", arena_c.Stale.String())
 	}
-	return x.tally.Close()
+	x.closed = true
+	if x.free == nil || len(x.given) == 0 {
+		return nil
+	}
+	var said []string
+	for _, key := range slices.Sorted(maps.Keys(x.given))[:min(len(x.given), leaksNamed)] {
+		g := x.given[key]
+		said = append(said, fmt.Sprintf("%d bytes at %#x%s", g.size, key, g.by.Tell("asked for")))
+	}
+	if more := len(x.given) - len(said); more != 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Errorf("arena: proxy %q closed with %d of %d blocks live: %s", x.stats.Name, len(x.given), x.stats.Total,
+		strings.Join(said, ", "))
 }
+
+const leaksNamed = 8
 
 // ProxyStats counts a proxy's blocks. It is part of a budget.Report.
 type ProxyStats struct {
@@ -128,122 +151,75 @@ type ProxyStats struct {
 }
 
 // Event reports an action of a proxy: it allocated a block ("gave"), freed one ("took"), or refused
-// a request. Key is the block's address or handle, 0 for a refusal; Size is in bytes.
+// a request. Key is the block's address, 0 for a refusal; Size is in bytes.
 type Event struct {
 	What string // "gave", "took" or "refused"
 	Key  uint64
 	Size uint64
 }
 
-// tally is embedded in every proxy and has the methods for users. The other methods belong to its
-// field book, because the compiler copies each embedded method for every T.
-type tally struct{ book book }
-
-// book holds a proxy's name, its totals, and its live blocks.
-type book struct {
-	given  map[uint64]given
-	stats  ProxyStats
-	see    func(Event)
-	closed bool
-}
-
-type given struct {
-	size uint64
-	by   arena_c.Site
-}
-
-func newTally(name string) tally {
-	return tally{book{given: map[uint64]given{}, stats: ProxyStats{Name: name}}}
-}
-
 func keyOf(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
 
 // Stats returns the totals, also after Close.
-func (t *tally) Stats() ProxyStats { return t.book.stats }
+func (x *Proxy) Stats() ProxyStats { return x.stats }
 
 // Trace calls the function see for each event from now on. A nil see stops it. see runs on the
 // goroutine of the event, so it can look at the caller's stack. To find one leak, put a proxy only
 // in front of the suspected allocator.
-func (t *tally) Trace(see func(Event)) { t.book.see = see }
+func (x *Proxy) Trace(see func(Event)) { x.see = see }
 
-func (b *book) event(what string, key, size uint64) {
-	if b.see != nil {
-		b.see(Event{what, key, size})
+func (x *Proxy) event(what string, key, size uint64) {
+	if x.see != nil {
+		x.see(Event{what, key, size})
 	}
 }
 
 // gave counts an allocation. An earlier entry with the key was freed without the proxy.
-func (b *book) gave(key, size uint64) {
+func (x *Proxy) gave(key, size uint64) {
 	g := given{size: size}
 	g.by.Note()
-	s := &b.stats
-	s.Asked += size - b.given[key].size
-	b.given[key] = g
-	s.Live = uint64(len(b.given))
+	s := &x.stats
+	s.Asked += size - x.given[key].size
+	x.given[key] = g
+	s.Live = uint64(len(x.given))
 	s.Peak = max(s.Peak, s.Asked)
 	s.Total++
-	b.event("gave", key, size)
+	x.event("gave", key, size)
 }
 
-func (b *book) took(key uint64) {
-	size := b.given[key].size
-	delete(b.given, key)
-	b.stats.Live = uint64(len(b.given))
-	b.stats.Asked -= size
-	b.event("took", key, size)
+func (x *Proxy) took(key uint64) {
+	size := x.given[key].size
+	delete(x.given, key)
+	x.stats.Live = uint64(len(x.given))
+	x.stats.Asked -= size
+	x.event("took", key, size)
 }
 
-func (b *book) refused(size uint64) {
-	b.stats.Failed++
-	b.event("refused", 0, size)
+func (x *Proxy) refused(size uint64) {
+	x.stats.Failed++
+	x.event("refused", 0, size)
 }
 
-func (b *book) find(what string, key uint64) (given, error) {
-	if b.closed {
-		return given{}, b.bug(what, arena_c.Stale.String())
+func (x *Proxy) find(what string, key uint64) (given, error) {
+	if x.closed {
+		return given{}, x.bug(what, arena_c.Stale.String())
 	}
-	g, ok := b.given[key]
+	g, ok := x.given[key]
 	if !ok {
-		return g, b.bug(what, "not live in this proxy: another's, or freed already")
+		return g, x.bug(what, "not live in this proxy: another's, or freed already")
 	}
 	return g, nil
 }
 
-func (b *book) check(what string) {
-	if b.given == nil {
+func (x *Proxy) check(what string) {
+	if x.given == nil {
 		panic(zero("proxy"))
 	}
-	if b.closed {
-		panic(b.bug(what, arena_c.Stale.String()).Error())
+	if x.closed {
+		panic(x.bug(what, arena_c.Stale.String()).Error())
 	}
 }
 
-func (b *book) bug(what, wrong string) error {
-	return fmt.Errorf("arena: BUG: proxy %q: %s: %s", b.stats.Name, what, wrong)
-}
-
-const leaksNamed = 8
-
-// Close ends the proxy: afterwards Get panics, and Put returns an error. Close returns nil if all
-// blocks were freed. Otherwise the error lists up to 8 of the blocks, which stay live. Checked
-// builds add the lines that allocated the blocks. A second Close returns an error.
-func (t *tally) Close() error { return t.book.close() }
-
-func (b *book) close() error {
-	if b.closed {
-		return b.bug("Close", arena_c.Stale.String())
-	}
-	b.closed = true
-	if len(b.given) == 0 {
-		return nil
-	}
-	var said []string
-	for _, key := range slices.Sorted(maps.Keys(b.given))[:min(len(b.given), leaksNamed)] {
-		g := b.given[key]
-		said = append(said, fmt.Sprintf("%d bytes at %#x%s", g.size, key, g.by.Tell("asked for")))
-	}
-	if more := len(b.given) - len(said); more != 0 {
-		said = append(said, fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Errorf("arena: proxy %q closed with %d of %d blocks live: %s", b.stats.Name, len(b.given), b.stats.Total, strings.Join(said, ", "))
+func (x *Proxy) bug(what, wrong string) error {
+	return fmt.Errorf("arena: BUG: proxy %q: %s: %s", x.stats.Name, what, wrong)
 }

@@ -42,20 +42,3 @@ func ExampleProxy_Trace() {
 	// sound took 96
 	// sound refused 1048576
 }
-
-func ExamplePoolProxy() {
-	type frog struct{ X, Y int32 }
-	pool, err := arena.NewBlockPool[frog](arena.NewBlock(1024, 64))
-	if err != nil {
-		panic(err)
-	}
-	spawner := arena.NewPoolProxy("spawner", pool)
-	kept, lost := spawner.Get(), pool.Get()
-	fmt.Println(spawner.Put(lost))
-	fmt.Println(spawner.Put(kept), spawner.Stats().Live, "of the pool's", pool.Live())
-	fmt.Println(spawner.Close())
-	// Output:
-	// arena: BUG: proxy "spawner": Put: not live in this proxy: another's, or freed already
-	// <nil> 0 of the pool's 1
-	// <nil>
-}

@@ -81,7 +81,7 @@ func (r Ring) Reset() { r.its().Reset(r.gen) }
 // ring's memory is freed is a leak. Call it if all messages must be read. Without it a ring may end
 // with live blocks. On memory outside a budget it does nothing, like [Heap.MayLive].
 func (r Ring) MustEmpty() {
-	arena_c.SayOfRoom(arena_c.RoomRing, unsafe.Pointer(r.its()), arena_c.RoomMustEmpty)
+	arena_c.RoomMayLive(arena_c.RoomRing, r.Block(), false)
 }
 
 // Len returns the number of live blocks.
@@ -99,5 +99,8 @@ func (r Ring) Stats() Stats {
 	}
 	return Stats{Size: size, Used: used, Free: size - used, Peak: r.header.Peak()}
 }
+
+// Block returns the first byte of the ring's block.
+func (r Ring) Block() unsafe.Pointer { return unsafe.Pointer(r.its()) }
 
 func (r Ring) its() *arena_c.Ring { return made(r.header, "Ring") }

@@ -35,16 +35,16 @@ var _ Reallocator = Shared{}
 // Shared puts a lock around the heap. It allocates a block from the heap, and returns an error if
 // the heap is full.
 func (h Heap) Shared() (Shared, error) {
-	return shared(h, arena_c.SharedHeap, unsafe.Pointer(h.its()))
+	return shared(h, arena_c.RoomHeap, unsafe.Pointer(h.its()))
 }
 
 // Shared puts a lock around the buddy. It allocates a block from the buddy, and returns an error if
 // the buddy is full.
 func (b Buddy) Shared() (Shared, error) {
-	return shared(b, arena_c.SharedBuddy, unsafe.Pointer(b.its()))
+	return shared(b, arena_c.RoomBuddy, unsafe.Pointer(b.its()))
 }
 
-func shared(a Freer, kind arena_c.SharedKind, header unsafe.Pointer) (Shared, error) {
+func shared(a Freer, kind arena_c.RoomKind, header unsafe.Pointer) (Shared, error) {
 	size := uint64(unsafe.Sizeof(arena_c.Shared{}))
 	p := a.Alloc(size, arena_c.HeapAlign)
 	if p == nil {
@@ -54,9 +54,7 @@ func shared(a Freer, kind arena_c.SharedKind, header unsafe.Pointer) (Shared, er
 	if err := room.Err(); err != nil {
 		return Shared{}, errors.Join(err, a.Free(p))
 	}
-	s := Shared{arena_c.SharedInit(room, kind, header)}
-	s.header.SayOfRoom(arena_c.RoomHasLock)
-	return s, nil
+	return Shared{arena_c.SharedInit(room, kind, header)}, nil
 }
 
 // Alloc returns size bytes aligned to align, not zeroed, or nil when the arena is full.
@@ -123,11 +121,14 @@ type CFunctions struct {
 
 // MayLive permits blocks to be live when the arena's memory is freed: see [Heap.MayLive]. The
 // lock's own block never counts.
-func (s Shared) MayLive() { s.its().SayOfRoom(arena_c.RoomMayLive) }
+func (s Shared) MayLive() { s.its().MayLive() }
 
 // Functions returns the C functions that use the arena. The functions work as long as the Shared
 // does.
-func (s Shared) Functions() CFunctions { return CFunctions(s.its().Functions()) }
+func (s Shared) Functions() CFunctions {
+	f := s.its().Functions()
+	return CFunctions{f[0], f[1], f[2], f[3], f[4], f[5]}
+}
 
 // Err returns an error if calls from C passed addresses that aren't a live block's. The error has
 // the number of these calls, and the last one. The calls changed nothing, and the library went on,

@@ -151,6 +151,16 @@ static inline int upfront_is_block(const void *block, uint64_t size, uint64_t le
     return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least && size < UPFRONT_OFFSET_MAX - UPFRONT_ALIGN_MAX;
 }
 
+/* One block in the output of a walk over a heap, a buddy or a ring. Offsets count from the arena's
+ * header. */
+typedef struct upfront_block {
+    uint64_t offset; /* of its first byte: of its header, where it has one */
+    uint64_t size;   /* with its header and its padding */
+    uint64_t asked;  /* the asked size; 0 unless live, and in a buddy */
+    uint64_t align;  /* in a heap the asked alignment, at least 16; else 0 */
+    uint64_t live;   /* 0: free; 1: live; UPFRONT_HEAP_PARKED, _LOST; UPFRONT_RING_SKIPPED */
+} upfront_block;
+
 #ifdef __cplusplus
 }
 #endif

@@ -34,8 +34,6 @@ package arena_c
 // #cgo nocallback upfront_buddy_plain
 // #cgo noescape upfront_buddy_walk
 // #cgo nocallback upfront_buddy_walk
-// #cgo noescape upfront_buddy_robson_bound
-// #cgo nocallback upfront_buddy_robson_bound
 import "C"
 
 import "unsafe"
@@ -46,7 +44,7 @@ type Buddy struct {
 	Used, Peak, Phase, Reserve, Live         uint64
 	Given, Asked, Failed, Scattered, Refused uint64
 	Damaged, Where, Look, Plain, Padded      uint64
-	Rest                                     Rest
+	Rest                                     struct{ Blocks, Bytes, Oldest, Newest uint64 }
 	Busy, Raced                              uint64
 }
 
@@ -57,13 +55,7 @@ const (
 	BuddyMost  = C.UPFRONT_BUDDY_MOST
 )
 
-// BuddyRange is one block in the output of Walk.
-type BuddyRange struct{ Offset, Size, Live uint64 }
-
-var (
-	_ [unsafe.Sizeof(Buddy{})]byte      = [unsafe.Sizeof(C.upfront_buddy{})]byte{}
-	_ [unsafe.Sizeof(BuddyRange{})]byte = [unsafe.Sizeof(C.upfront_buddy_range{})]byte{}
-)
+var _ [unsafe.Sizeof(Buddy{})]byte = [unsafe.Sizeof(C.upfront_buddy{})]byte{}
 
 func (b *Buddy) c() *C.upfront_buddy { return (*C.upfront_buddy)(checked(b)) }
 
@@ -76,12 +68,6 @@ func BuddyInit(r Room, smallest uint64) *Buddy {
 // BuddySize is upfront_buddy_size.
 func BuddySize(bytes, smallest uint64) uint64 {
 	return uint64(C.upfront_buddy_size(C.uint64_t(bytes), C.uint64_t(smallest)))
-}
-
-// RobsonBound is upfront_buddy_robson_bound.
-func RobsonBound(live, largest, smallest uint64) uint64 {
-	bound := C.upfront_buddy_robson_bound(C.uint64_t(live), C.uint64_t(largest), C.uint64_t(smallest))
-	return uint64(bound)
 }
 
 // outside reports whether p is outside of the buddy. cgo would inspect a Go object there, and panic
@@ -175,11 +161,10 @@ func (b *Buddy) TakePhase() uint64 {
 }
 
 // Walk is upfront_buddy_walk.
-func (b *Buddy) Walk(out []BuddyRange) (count uint64, code Code) {
-	var n C.uint64_t
-	ranges := (*C.upfront_buddy_range)(unsafe.Pointer(unsafe.SliceData(out)))
-	code = Code(C.upfront_buddy_walk(b.c(), ranges, C.uint64_t(len(out)), &n))
-	return uint64(n), code
+func (b *Buddy) Walk(out []Block) (count uint64, code Code) {
+	list := (*C.upfront_block)(unsafe.Pointer(unsafe.SliceData(out)))
+	code = Code(C.upfront_buddy_walk(b.c(), list, C.uint64_t(len(out)), (*C.uint64_t)(unsafe.Pointer(&count))))
+	return count, code
 }
 
 // CheckAll is upfront_buddy_walk without a list: it only checks.

@@ -90,14 +90,6 @@ typedef struct upfront_buddy {
     uint64_t raced;     /* checked build: calls refused because another was running */
 } upfront_buddy;
 
-/* One block in the output of upfront_buddy_walk. Blocks follow each other from offset first to
- * end. */
-typedef struct upfront_buddy_range {
-    uint64_t offset;
-    uint64_t size;
-    uint64_t live; /* 0: free; 1: live */
-} upfront_buddy_range;
-
 /* Makes a buddy in the memory at `block`: header and bytes, then as many smallest blocks as fit, 1
  * to UPFRONT_BUDDY_MOST. NULL also if `smallest` isn't a power of two from UPFRONT_BUDDY_LEAST to
  * UPFRONT_ALIGN_MAX.
@@ -159,7 +151,7 @@ static inline uint64_t upfront_buddy_peak(const upfront_buddy *b) { return b->pe
  *
  * Trusted: first, end, smallest, low and root. Not detected: wrong but possible values of peaks,
  * sums and the counts of refusals. */
-int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
+int upfront_buddy_walk(const upfront_buddy *b, upfront_block *out, uint64_t room,
                        uint64_t *count);
 
 /* As upfront_heap_hook. */
@@ -319,7 +311,7 @@ int upfront_buddy_rests(const upfront_buddy *b, uint64_t from);
 #endif
 
 /* The work of upfront_buddy_walk, for callers that have entered a call already. */
-int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
+int upfront_buddy_look(const upfront_buddy *b, upfront_block *out, uint64_t room,
                        uint64_t *count);
 
 #ifdef __cplusplus

@@ -54,7 +54,7 @@ uint64_t upfront_buddy_dirt(const upfront_buddy *b, upfront_buddy_found f) {
 }
 #endif
 
-int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
+int upfront_buddy_look(const upfront_buddy *b, upfront_block *out, uint64_t room,
                        uint64_t *count) {
     uint64_t from, high, used = 0, live = 0, redzones = 0;
     if (b == NULL)
@@ -69,9 +69,11 @@ int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_
         if (f.code == UPFRONT_CORRUPT || !buddy_is_true(b, from, f.order) || upfront_buddy_dirt(b, f) != 0)
             return UPFRONT_CORRUPT;
         if (*count < room) {
-            out[*count].offset = b->first + (from - b->low) * b->smallest;
-            out[*count].size = size;
-            out[*count].live = f.code == UPFRONT_OK && !upfront_buddy_rests(b, from);
+            upfront_block block = {0, 0, 0, 0, 0};
+            block.offset = b->first + (from - b->low) * b->smallest;
+            block.size = size;
+            block.live = f.code == UPFRONT_OK && !upfront_buddy_rests(b, from);
+            out[*count] = block;
         }
         if (f.code == UPFRONT_OK) {
             live++;
@@ -93,7 +95,7 @@ int upfront_buddy_look(const upfront_buddy *b, upfront_buddy_range *out, uint64_
     return *count > room && out != NULL ? UPFRONT_FULL : UPFRONT_OK;
 }
 
-int upfront_buddy_walk(const upfront_buddy *b, upfront_buddy_range *out, uint64_t room,
+int upfront_buddy_walk(const upfront_buddy *b, upfront_block *out, uint64_t room,
                        uint64_t *count) {
     uint64_t named;
     int checks = out == NULL && room == 0, code;

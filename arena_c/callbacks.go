@@ -56,6 +56,7 @@ package arena_c
 //
 // SHARED(heap)
 // SHARED(buddy)
+// /* in the order of SharedInit */
 // static const shared_kind *const shared_kinds[] = {&shared_heap, &shared_buddy};
 //
 // // An arena with a lock, of any kind: the structs of the kinds differ in a pointer's type.
@@ -118,28 +119,19 @@ type Shared struct {
 	_ [unsafe.Sizeof(C.shared{})]byte
 }
 
-// SharedKind is the kind of a Shared's arena.
-type SharedKind int
-
-// Kinds of a Shared, in the order of the C array shared_kinds.
-const (
-	SharedHeap SharedKind = iota
-	SharedBuddy
-)
-
-// SharedFunctions are C pointers to the context and the functions of callbacks.h.
-type SharedFunctions struct{ Context, Malloc, Calloc, Realloc, Free, Size unsafe.Pointer }
-
 func (s *Shared) c() *C.shared { return (*C.shared)(checked(s)) }
 
-// SharedInit makes the lock of the arena with that header, in the room. It returns nil if the room
-// is refused.
-func SharedInit(r Room, kind SharedKind, arena unsafe.Pointer) *Shared {
+// SharedInit makes the lock of a heap or a buddy with that header, in the room. It returns nil if
+// the room is refused.
+func SharedInit(r Room, kind RoomKind, arena unsafe.Pointer) *Shared {
 	p := r.of(RoomShared)
-	if p != nil {
-		C.shared_init((*C.shared)(p), C.int(kind), arena)
+	if p == nil {
+		return nil
 	}
-	return made[Shared](r, p)
+	C.shared_init((*C.shared)(p), C.int(one(kind == RoomBuddy)), arena)
+	s := made[Shared](r, p)
+	RoomHasLock(kind, arena, true)
+	return s
 }
 
 // Alloc is the arena's alloc, under the lock.
@@ -183,13 +175,13 @@ func (s *Shared) dies(p unsafe.Pointer) {
 	}
 }
 
-// SayOfRoom calls the package's SayOfRoom for the arena.
-func (s *Shared) SayOfRoom(word RoomWord) {
+// MayLive is RoomMayLive for the arena.
+func (s *Shared) MayLive() {
 	kind := RoomHeap
 	if s.Smallest() != 0 {
 		kind = RoomBuddy
 	}
-	SayOfRoom(kind, unsafe.Pointer(s.c().of.arena), word)
+	RoomMayLive(kind, s.Arena(), true)
 }
 
 // Smallest returns the size of the smallest block of a buddy; 0 for a heap.
@@ -222,9 +214,8 @@ func (s *Shared) Misuse() (calls uint64, call string, address uintptr, code Code
 	return uint64(m.calls), C.GoString(m.call), uintptr(m.address), Code(m.code)
 }
 
-// Functions returns the context and the functions for C.
-func (s *Shared) Functions() SharedFunctions {
-	var out [6]unsafe.Pointer
+// Functions returns the context and the functions malloc, calloc, realloc, free and size for C.
+func (s *Shared) Functions() (out [6]unsafe.Pointer) {
 	C.shared_functions(s.c(), &out[0])
-	return SharedFunctions{out[0], out[1], out[2], out[3], out[4], out[5]}
+	return out
 }

@@ -20,6 +20,7 @@ import "C"
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -59,34 +60,34 @@ func NoteType(p unsafe.Pointer, name string) {
 	C.upfront_mark_type_at(C.uintptr_t(uintptr(p)), C.uint32_t(textOf(name)))
 }
 
-// LiveObject is a live object (mirror.h). Made and Type are numbers of texts.
-type LiveObject struct {
-	Offset, Size uint64 // from the row's first byte
-	Made, Type   uint32
-	Kind         uint64
-}
-
-var _ [unsafe.Sizeof(LiveObject{})]byte = [unsafe.Sizeof(C.upfront_live_object{})]byte{}
-
-// Kinds of a LiveObject.
+// Kinds of a live object.
 const (
 	LiveNode  = C.UPFRONT_LIVE_NODE
 	LiveParts = C.UPFRONT_LIVE_PARTS
 )
 
+// live is the list of the last call of liveObjects, kept for its memory.
+var live struct {
+	sync.Mutex
+	list []C.upfront_live_object
+}
+
 // liveObjects is Row.LiveObjects for the row at r.
-func liveObjects(r unsafe.Pointer, list []LiveObject) ([]LiveObject, bool) {
+func liveObjects(r unsafe.Pointer, each func(offset, size uint64, made, typed uint32, kind uint64)) (known bool) {
+	live.Lock()
+	defer live.Unlock()
 	for {
-		list = list[:cap(list)]
-		all := uint64(C.upfront_row_objects((*C.upfront_row)(r), (*C.upfront_live_object)(unsafe.Pointer(unsafe.SliceData(list))),
-			C.uint64_t(len(list))))
+		all := uint64(C.upfront_row_objects((*C.upfront_row)(r), unsafe.SliceData(live.list), C.uint64_t(len(live.list))))
 		if all == math.MaxUint64 {
-			return list[:0], false
+			return false
 		}
-		if all <= uint64(len(list)) {
-			return list[:all], true
+		if all <= uint64(len(live.list)) {
+			for _, o := range live.list[:all] {
+				each(uint64(o.offset), uint64(o.size), uint32(o.made), uint32(o._type), uint64(o.kind))
+			}
+			return true
 		}
-		list = make([]LiveObject, all+all/8)
+		live.list = make([]C.upfront_live_object, all+all/8)
 	}
 }
 

@@ -70,17 +70,13 @@ type Heap struct {
 	Past, Failed, Bounded, Refused  uint64
 	Damaged, Where, Lost, LostBytes uint64
 	Look, Plain                     uint64
-	Rest                            Rest
+	Rest                            struct{ Blocks, Bytes, Oldest, Newest uint64 }
 	Busy, Raced                     uint64
 }
 
-// Rest is a queue of freed blocks: notes.h.
-type Rest struct{ Blocks, Bytes, Oldest, Newest uint64 }
-
 // HeapBlock is the size of the smallest memory that holds a heap, and HeapFrontBytes the bytes that
 // front lists add. HeapAlign is the alignment of allocations and the size of a header.
-// HeapRange.Live is 0 for a free block, 1 for a live one, HeapParked, or HeapLost for one out of
-// service.
+// HeapParked and HeapLost (out of service) are values of Block.Live.
 const (
 	HeapBlock      = C.UPFRONT_HEAP_BLOCK
 	HeapFrontBytes = C.UPFRONT_HEAP_FRONT_BYTES
@@ -100,13 +96,14 @@ const (
 // HeapRun is the size of the two words before each run of an image: offset and bytes.
 const HeapRun = C.UPFRONT_HEAP_RUN
 
-// HeapRange is one block in the output of Walk.
-type HeapRange struct{ Offset, Size, Asked, Align, Live uint64 }
+// Block is one block in the output of a Walk (base.h). Live is 0 for a free block, 1 for a live
+// one, or HeapParked, HeapLost or RingSkipped.
+type Block struct{ Offset, Size, Asked, Align, Live uint64 }
 
 var (
-	_ [unsafe.Sizeof(Heap{})]byte      = [unsafe.Sizeof(C.upfront_heap{})]byte{}
-	_ [unsafe.Sizeof(HeapRange{})]byte = [unsafe.Sizeof(C.upfront_heap_range{})]byte{}
-	_ [HeapAlign]byte                  = [C.UPFRONT_HEAP_HEADER]byte{}
+	_ [unsafe.Sizeof(Heap{})]byte  = [unsafe.Sizeof(C.upfront_heap{})]byte{}
+	_ [unsafe.Sizeof(Block{})]byte = [unsafe.Sizeof(C.upfront_block{})]byte{}
+	_ [HeapAlign]byte              = [C.UPFRONT_HEAP_HEADER]byte{}
 )
 
 func (h *Heap) c() *C.upfront_heap { return (*C.upfront_heap)(checked(h)) }
@@ -273,8 +270,8 @@ func (h *Heap) Erase(image []byte) Code {
 }
 
 // Walk is upfront_heap_walk.
-func (h *Heap) Walk(out []HeapRange) (count uint64, code Code) {
-	var n C.uint64_t
-	code = Code(C.upfront_heap_walk(h.c(), (*C.upfront_heap_range)(unsafe.Pointer(unsafe.SliceData(out))), C.uint64_t(len(out)), &n))
-	return uint64(n), code
+func (h *Heap) Walk(out []Block) (count uint64, code Code) {
+	list := (*C.upfront_block)(unsafe.Pointer(unsafe.SliceData(out)))
+	code = Code(C.upfront_heap_walk(h.c(), list, C.uint64_t(len(out)), (*C.uint64_t)(unsafe.Pointer(&count))))
+	return count, code
 }

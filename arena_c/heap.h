@@ -115,16 +115,7 @@ typedef struct upfront_heap {
     uint64_t raced;      /* checked build: calls refused because another was running */
 } upfront_heap;
 
-/* One block in the output of upfront_heap_walk. Blocks follow each other from offset first to
- * end. */
-typedef struct upfront_heap_range {
-    uint64_t offset; /* of its header; its bytes are 16 after it */
-    uint64_t size;   /* header included */
-    uint64_t asked;  /* the asked size; 0 unless live */
-    uint64_t align;  /* the asked alignment, at least 16 */
-    uint64_t live;   /* 0: free; 1: live; UPFRONT_HEAP_PARKED; UPFRONT_HEAP_LOST: out of service */
-} upfront_heap_range;
-
+/* `live` of a block in the output of upfront_heap_walk that is parked, or out of service. */
 #define UPFRONT_HEAP_PARKED 2
 #define UPFRONT_HEAP_LOST 3
 
@@ -202,13 +193,13 @@ uint64_t upfront_heap_largest(upfront_heap *h);
  * UPFRONT_MISALIGNED. Cost: O(free blocks of a page or more) for all runs. */
 uint64_t upfront_heap_next_run(const upfront_heap *h, uint64_t page, uint64_t *at, void **run);
 
-/* Lists every block, and checks the chain of headers, the lists, the bits and the counts.
- * UPFRONT_FULL: `room` is too small. With a null `out` and room 0 it only checks, and `count` may
- * be null. Cost: O(blocks).
+/* Lists every block, from offset first to end, and checks the chain of headers, the lists, the bits
+ * and the counts. UPFRONT_FULL: `room` is too small. With a null `out` and room 0 it only checks,
+ * and `count` may be null. Cost: O(blocks).
  *
  * Trusted: first, end, lists, fronts and epoch. Not detected: wrong but possible values of most,
  * hand, parks, the peaks and the counts of refusals. */
-int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count);
+int upfront_heap_walk(const upfront_heap *h, upfront_block *out, uint64_t room, uint64_t *count);
 
 /* An image of a heap has its bytes in use, and not its free bytes. It is a list of runs in the
  * order of their offsets, each two words and then the bytes. The first word is the run's offset
@@ -375,7 +366,7 @@ uint64_t upfront_heap_dirt_in(const upfront_heap *h, uint64_t from, uint64_t end
 #endif
 
 /* The work of upfront_heap_walk, for callers that have entered a call already. */
-int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count);
+int upfront_heap_look(const upfront_heap *h, upfront_block *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus
 }

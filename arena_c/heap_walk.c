@@ -100,7 +100,7 @@ static int heap_fronts_ok(const upfront_heap *h, uint64_t count) {
     return listed == count && h->parked == count && h->sizes == sizes;
 }
 
-int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count) {
+int upfront_heap_look(const upfront_heap *h, upfront_block *out, uint64_t room, uint64_t *count) {
     uint64_t at, before = 0, used = 0, live = 0, parked = 0, lost = 0, lost_bytes = 0, named = 0;
     if (h == NULL)
         return UPFRONT_BAD_ARGUMENT;
@@ -125,7 +125,7 @@ int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t r
         lost_bytes += is_lost * before;
         used += is_live * before;
         if (named < room) {
-            upfront_heap_range *b = &out[named];
+            upfront_block *b = &out[named];
             b->offset = at;
             b->size = before;
             b->asked = is_live != 0 ? upfront_heap_asked(h, at) : 0;
@@ -143,7 +143,7 @@ int upfront_heap_look(const upfront_heap *h, upfront_heap_range *out, uint64_t r
     return named > room && out != NULL ? UPFRONT_FULL : UPFRONT_OK;
 }
 
-int upfront_heap_walk(const upfront_heap *h, upfront_heap_range *out, uint64_t room, uint64_t *count) {
+int upfront_heap_walk(const upfront_heap *h, upfront_block *out, uint64_t room, uint64_t *count) {
     uint64_t none;
     int checks = out == NULL && room == 0, code;
     if (h == NULL || (count == NULL && !checks) || (out == NULL && room != 0))

@@ -1,7 +1,6 @@
 package arena_c
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -11,8 +10,10 @@ import (
 type ProcessHeap interface {
 	// Begin makes size bytes the heap of C's malloc, for the life of the process. Another call with
 	// an equal plan, or one without its Prefault or Lock, changes nothing. With another plan it
-	// returns an error that names the wrong value, without a key of the plan.
-	Begin(p ProcessPlan) error
+	// returns an error that names the wrong value, without a key of the plan. If the system refuses
+	// to make pages present, or to keep them, page is "prefault" or "lock", and Begin has changed
+	// nothing.
+	Begin(p ProcessPlan) (page string, err error)
 	// Watch calls crossed, on a separate goroutine, when the heap's use reaches `at` bytes. It
 	// calls crossed again only after the use was below `again`. A Watch replaces the earlier one; a
 	// nil crossed ends it.
@@ -33,24 +34,6 @@ type ProcessPlan struct {
 	Trim           time.Duration // 0: never
 	Prefault, Lock bool          // make all pages present; keep them present
 }
-
-// ProcessPageError is the error of a Begin for which the system refuses to make pages present or to
-// keep them. Begin has changed nothing.
-type ProcessPageError struct {
-	Key  string // "prefault" or "lock"
-	Size uint64 // bytes
-	Err  error  // of the system
-}
-
-func (e *ProcessPageError) Error() string {
-	verb := "make"
-	if e.Key == "lock" {
-		verb = "keep"
-	}
-	return fmt.Sprintf("the system refuses to %s %d bytes present: %v", verb, e.Size, e.Err)
-}
-
-func (e *ProcessPageError) Unwrap() error { return e.Err }
 
 // ProcessCounts has the counts of C's malloc. Sizes are bytes.
 type ProcessCounts struct {

@@ -124,16 +124,16 @@ uint64_t upfront_ring_room(const upfront_ring *r) {
     return most < UPFRONT_RING_WORD ? 0 : most - UPFRONT_RING_WORD;
 }
 
-static void ring_name(upfront_ring_range range, upfront_ring_range *out, uint64_t room, uint64_t *count) {
+static void ring_name(upfront_block range, upfront_block *out, uint64_t room, uint64_t *count) {
     if (*count < room)
         out[*count] = range;
     ++*count;
 }
 
 /* Lists the blocks in [at, stop). Returns 0 if a word leads past the end. */
-static int ring_run(const upfront_ring *r, uint64_t at, uint64_t stop, upfront_ring_range *out, uint64_t room, uint64_t *count) {
+static int ring_run(const upfront_ring *r, uint64_t at, uint64_t stop, upfront_block *out, uint64_t room, uint64_t *count) {
     while (at < stop) {
-        upfront_ring_range b = {at, 0, 0, 0};
+        upfront_block b = {at, 0, 0, 0, 1};
         uint64_t word, head, next;
         if (stop - at < UPFRONT_RING_WORD)
             return 0;
@@ -155,7 +155,7 @@ static int ring_run(const upfront_ring *r, uint64_t at, uint64_t stop, upfront_r
     return 1;
 }
 
-int upfront_ring_walk(const upfront_ring *r, upfront_ring_range *out, uint64_t room, uint64_t *count) {
+int upfront_ring_walk(const upfront_ring *r, upfront_block *out, uint64_t room, uint64_t *count) {
     uint64_t start, cursor, stop;
     if (r == NULL || count == NULL || (out == NULL && room != 0))
         return UPFRONT_BAD_ARGUMENT;
@@ -171,7 +171,7 @@ int upfront_ring_walk(const upfront_ring *r, upfront_ring_range *out, uint64_t r
     if (!ring_run(r, r->oldest, stop, out, room, count) || *count != r->count)
         return UPFRONT_CORRUPT;
     if (r->seam != 0 && stop != r->end) {
-        upfront_ring_range tail = {0, 0, 0, 1};
+        upfront_block tail = {0, 0, 0, 0, UPFRONT_RING_SKIPPED};
         tail.offset = stop;
         tail.size = r->end - stop;
         ring_name(tail, out, room, count);

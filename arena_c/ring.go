@@ -35,6 +35,7 @@ const (
 	ringWord    = C.UPFRONT_RING_WORD
 	RingMask    = ringWord - 1
 	RingPadding = C.UPFRONT_RING_PADDING // one byte of padding in such a word, above the size
+	RingSkipped = C.UPFRONT_RING_SKIPPED // Block.Live of the skipped tail
 )
 
 // Used is upfront_ring_used.
@@ -107,14 +108,9 @@ func (r *Ring) Reset(gen uint64) Code {
 // Room is upfront_ring_room.
 func (r *Ring) Room() uint64 { return uint64(crossed(reads(&r.Cursor), C.upfront_ring_room(r.c()))) }
 
-// RingRange is a block of a ring, or its skipped tail, in the output of Walk.
-type RingRange struct{ Offset, Size, Asked, Skipped uint64 }
-
-var _ [unsafe.Sizeof(RingRange{})]byte = [unsafe.Sizeof(C.upfront_ring_range{})]byte{}
-
 // Walk is upfront_ring_walk.
-func (r *Ring) Walk(out []RingRange) (count uint64, code Code) {
-	var n C.uint64_t
-	code = Code(C.upfront_ring_walk(r.c(), (*C.upfront_ring_range)(unsafe.Pointer(unsafe.SliceData(out))), C.uint64_t(len(out)), &n))
-	return uint64(n), code
+func (r *Ring) Walk(out []Block) (count uint64, code Code) {
+	list := (*C.upfront_block)(unsafe.Pointer(unsafe.SliceData(out)))
+	code = Code(C.upfront_ring_walk(r.c(), list, C.uint64_t(len(out)), (*C.uint64_t)(unsafe.Pointer(&count))))
+	return count, code
 }

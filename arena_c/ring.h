@@ -181,15 +181,10 @@ int upfront_ring_reset(upfront_ring *r, uint64_t gen);
  * fits. */
 uint64_t upfront_ring_room(const upfront_ring *r);
 
-/* A block with its word and padding, or the skipped tail (`skipped` is 1 and `asked` 0). */
-typedef struct upfront_ring_range {
-    uint64_t offset, size; /* offset from the ring's header */
-    uint64_t asked;
-    uint64_t skipped;
-} upfront_ring_range;
+#define UPFRONT_RING_SKIPPED 4 /* `live` of the skipped tail in the output of upfront_ring_walk */
 
-/* Lists the used ranges. Cost: O(blocks). */
-int upfront_ring_walk(const upfront_ring *r, upfront_ring_range *out, uint64_t room, uint64_t *count);
+/* Lists the live blocks, each with its word and padding, and the skipped tail. Cost: O(blocks). */
+int upfront_ring_walk(const upfront_ring *r, upfront_block *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus
 }

@@ -51,50 +51,45 @@ func (k RoomKind) String() string { return roomNames[k] }
 // an inner arena takes a Room. So no arena is made on a budget's memory without the budget's
 // knowledge.
 type Room struct {
-	RoomBlock
-	owner RoomOwner
-	err   error
-}
-
-// RoomBlock is the part of a room that the owner of its bytes sees.
-type RoomBlock struct {
 	Kind  RoomKind
 	Block unsafe.Pointer
 	Size  uint64
 	Of    reflect.Type // type of the chunks of a pool; nil: unknown
 	// returns an error for impossible bytes of a live chunk; nil: any bytes are possible
 	Check func(chunk []byte) error
+
+	owner RoomOwner
+	err   error
 }
 
 // RoomOwner is the owner of a block's bytes.
 type RoomOwner interface {
 	// MayMake returns an error that names the reason if no arena may be made on the block.
-	MayMake(b RoomBlock) error
+	MayMake(r Room) error
 	// Made announces the new arena.
-	Made(b RoomBlock)
-	// Says records the program's word about the arena with that header.
-	Says(kind RoomKind, header unsafe.Pointer, word RoomWord)
+	Made(r Room)
+	// MayLive and HasLock are RoomMayLive and RoomHasLock.
+	MayLive(kind RoomKind, header unsafe.Pointer, may bool)
+	HasLock(kind RoomKind, header unsafe.Pointer, has bool)
 	// Discard makes whole pages zero and returns them to the system. It returns the bytes of the
 	// pages that were present; 0 if the owner returns no page.
 	Discard(p unsafe.Pointer, size uint64) (bytes uint64, err error)
 }
 
-// RoomWord is a program's statement about an arena that it made.
-type RoomWord uint8
-
-// Words about an arena: the blocks that may be live when the arena's bytes are freed, and the
-// blocks that hold a lock.
-const (
-	RoomMayLive   RoomWord = 1 + iota
-	RoomMustEmpty          // no block may be live
-	RoomHasLock            // one more block holds a lock
-	RoomWasReset           // no block holds a lock any more
-)
-
-// SayOfRoom passes a word to the owner of an arena's bytes, if it has one. Cost: that of RoomOf.
-func SayOfRoom(kind RoomKind, header unsafe.Pointer, word RoomWord) {
+// RoomMayLive passes on to the owner of an arena's bytes, if it has one, whether the arena's blocks
+// may be live when the bytes are freed. By default those of a ring or a pool may. Cost: that of
+// RoomOf.
+func RoomMayLive(kind RoomKind, header unsafe.Pointer, may bool) {
 	if owner := ownerOf(header); owner != nil {
-		owner.Says(kind, header, word)
+		owner.MayLive(kind, header, may)
+	}
+}
+
+// RoomHasLock reports to the owner of an arena's bytes, if it has one, that one more block of the
+// arena holds a lock, or that no block of it is live any more. Cost: that of RoomOf.
+func RoomHasLock(kind RoomKind, header unsafe.Pointer, has bool) {
+	if owner := ownerOf(header); owner != nil {
+		owner.HasLock(kind, header, has)
 	}
 }
 
@@ -116,10 +111,10 @@ func SetRoomOwners(find *func(block unsafe.Pointer) RoomOwner) { roomOwners.Stor
 // RoomOf returns the room for an arena of a kind, on a block of that size. Cost: one load while no
 // budget is open, else a search for the arena that contains the block.
 func RoomOf(kind RoomKind, block unsafe.Pointer, size uint64) Room {
-	r := Room{RoomBlock: RoomBlock{Kind: kind, Block: block, Size: size}}
+	r := Room{Kind: kind, Block: block, Size: size}
 	if find := roomOwners.Load(); find != nil {
 		if r.owner = (*find)(block); r.owner != nil {
-			r.err = r.owner.MayMake(r.RoomBlock)
+			r.err = r.owner.MayMake(r)
 		}
 	}
 	return r
@@ -147,7 +142,7 @@ func (r Room) of(kind RoomKind) unsafe.Pointer {
 // made announces a new arena to the owner.
 func made[H any](r Room, header unsafe.Pointer) *H {
 	if header != nil && r.owner != nil {
-		r.owner.Made(r.RoomBlock)
+		r.owner.Made(r)
 	}
 	return (*H)(header)
 }
@@ -157,21 +152,16 @@ func NoteRoom(kind RoomKind, block unsafe.Pointer, size uint64) Code {
 	return Code(C.upfront_note_room_at(C.uint64_t(kind), C.uintptr_t(uintptr(block)), C.uint64_t(size)))
 }
 
-// CRoom is an arena that C made by itself. Offset is the offset of its block in the searched range.
-type CRoom struct {
-	Kind         RoomKind
-	Offset, Size uint64
-}
-
-// TakeCRoom takes a room of C out of the table if its block begins in the size bytes from a
-// canonical address on. It returns false if there is no such room.
-func TakeCRoom(from unsafe.Pointer, size uint64) (CRoom, bool) {
+// TakeCRoom takes an arena that C made by itself out of C's table, if its block begins in the size
+// bytes from a canonical address on. It returns the arena's kind, the offset of its block from the
+// address, and the block's size. ok is false if there is no such arena.
+func TakeCRoom(from unsafe.Pointer, size uint64) (kind RoomKind, offset, bytes uint64, ok bool) {
 	var out C.upfront_room
 	if C.upfront_take_room_at(C.uintptr_t(uintptr(from)), C.uint64_t(size), &out) != C.UPFRONT_OK {
-		return CRoom{}, false
+		return 0, 0, 0, false
 	}
 	keepRoom(RoomKind(out.kind), unsafe.Pointer(out.block))
-	return CRoom{RoomKind(out.kind), Place(out.block, from), uint64(out.size)}, true
+	return RoomKind(out.kind), Place(out.block, from), uint64(out.size), true
 }
 
 // CRoomsMax is the size of the table.
@@ -191,7 +181,7 @@ func keepRoom(kind RoomKind, block unsafe.Pointer) {
 }
 
 // SetPlain makes the arena behave in every build as in a release build.
-func (b RoomBlock) SetPlain() { keepRoom(b.Kind, b.Block) }
+func (r Room) SetPlain() { keepRoom(r.Kind, r.Block) }
 
 // SetOdd sets a bit of Odd, from any goroutine. The owner of the arena writes the word without
 // atomics.

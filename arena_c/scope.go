@@ -71,10 +71,12 @@ var (
 	_ [16]byte                      = [unsafe.Sizeof(C.upfront_deferred{})]byte{}
 )
 
-// LiveObjects lists the live objects of the row by address, in the list's memory if they fit. It
-// returns false if they aren't known, as in all builds but the checked one.
-func (r *Row) LiveObjects(list []LiveObject) ([]LiveObject, bool) {
-	return liveObjects(checked(r), list)
+// LiveObjects calls each with the live objects of the row, by address: with the offset from the
+// row's first byte, the size, the numbers of the texts of the calls that made it and of its type,
+// and the kind. each must not call LiveObjects. It returns false if the objects aren't known, as in
+// all builds but the checked one.
+func (r *Row) LiveObjects(each func(offset, size uint64, made, typed uint32, kind uint64)) (known bool) {
+	return liveObjects(checked(r), each)
 }
 
 // Words of scope.h and arena.h.

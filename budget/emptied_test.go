@@ -24,8 +24,6 @@ func inboxes(s scope.Scope) map[string]func() error {
 	shared := frogs.SharedPool(s, 2)
 	w := shared.Get()
 	list, dict := container.NewList(s, frogs, 2), container.NewMap(s, scope.Plain[int64](), frogs, 2)
-	proxy := pool.Proxy("net")
-	p := proxy.Get()
 	text := s.Text()
 	return map[string]func() error{
 		"scope":        func() error { frogs.New(s); return nil },
@@ -36,7 +34,6 @@ func inboxes(s scope.Scope) map[string]func() error {
 		"handle pool":  func() error { handles.Put(h); return nil },
 		"object pool":  func() error { return objects.Put(y) },
 		"shared pool":  func() error { shared.Put(w); return nil },
-		"proxy":        func() error { return proxy.Put(p) },
 		"list":         func() error { list.Push(frog{}); return nil },
 		"map":          func() error { dict.Set(1, frog{}); return nil },
 	}

@@ -272,7 +272,7 @@ func TestCHeapCounts(t *testing.T) {
 // begunHeap is C's malloc with a heap that has begun.
 type begunHeap struct{}
 
-func (begunHeap) Begin(arena_c.ProcessPlan) error                    { return nil }
+func (begunHeap) Begin(arena_c.ProcessPlan) (string, error)          { return "", nil }
 func (begunHeap) Watch(at, again uint64, crossed func(uint64)) error { return nil }
 func (begunHeap) Trim() uint64                                       { return 0 }
 func (begunHeap) Counts() arena_c.ProcessCounts {

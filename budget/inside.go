@@ -65,9 +65,9 @@ type Span struct {
 	// the calls that made it, "function file:line", the newest first
 	Made []string `json:"made,omitempty"`
 
-	Pool *arena.PoolLayout `json:"pool,omitempty"`
+	Pool *stack.PoolLayout `json:"pool,omitempty"`
 	// of a heap, a buddy or a ring; offsets count from its first byte
-	Parts []arena.Part `json:"parts,omitempty"`
+	Parts []stack.Part `json:"parts,omitempty"`
 }
 
 // Temp returns the bytes of temporaries at the far end.
@@ -151,7 +151,7 @@ func (l *look) add(p *stack.Piece) {
 	t := Span{Offset: p.Offset, Size: p.Size, Padding: p.Padding, Kind: p.Kind, Type: p.Type(), Scope: p.Scope, Label: p.Label,
 		Ends: p.Ends(l.st), Order: p.Order, Made: l.calls.of(p.Made())}
 	if p.Pool != nil {
-		pool := arena.PoolLayoutOf(p.Pool)
+		pool := stack.PoolLayoutOf(p.Pool)
 		t.Pool, t.Ends = &pool, l.st.PoolObject(p.Pool)
 	}
 	l.Spans = append(l.Spans, t)
@@ -166,9 +166,12 @@ func (l *look) lookInto(a arena.Inner) error {
 		if at-t.Offset >= t.Size || t.Parts != nil || t.Pool != nil {
 			continue
 		}
-		layout, err := a.Layout(t.Size - (at - t.Offset))
-		if err != nil {
-			return err
+		layout, code := l.st.Layout(a.Block(), t.Size-(at-t.Offset))
+		if code == arena_c.Foreign {
+			break
+		}
+		if code != arena_c.OK {
+			return fmt.Errorf("BUG: %T: %v", a, code)
 		}
 		l.split(i, at, layout)
 		return nil
@@ -177,7 +180,7 @@ func (l *look) lookInto(a arena.Inner) error {
 }
 
 // split divides an object into the bytes before the arena, the arena, and the bytes after it.
-func (l *look) split(i int, at uint64, layout arena.Layout) {
+func (l *look) split(i int, at uint64, layout stack.Layout) {
 	t := l.Spans[i]
 	before, inner, behind := t, t, t
 	before.Size = at - t.Offset

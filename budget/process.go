@@ -59,12 +59,11 @@ func (b *Budget) openCHeap() error {
 	}
 	p := arena_c.ProcessPlan{Size: c.Size, Reserve: c.Reserve, Runtime: c.Runtime, Fronts: c.Fronts, Trim: c.Trim,
 		Prefault: b.plan.Pages.Prefault.asks(), Lock: b.plan.Pages.Lock.asks()}
-	err := h.Begin(p)
-	var page *arena_c.ProcessPageError
-	for errors.As(err, &page) && b.isWished(page.Key) {
-		b.refused = append(b.refused, fmt.Sprintf("pages.%s: c_heap: %v", page.Key, err))
-		p.Prefault, p.Lock = p.Prefault && page.Key != "prefault", p.Lock && page.Key != "lock"
-		err, page = h.Begin(p), nil
+	page, err := h.Begin(p)
+	for page != "" && b.isWished(page) {
+		b.refused = append(b.refused, fmt.Sprintf("pages.%s: c_heap: %v", page, err))
+		p.Prefault, p.Lock = p.Prefault && page != "prefault", p.Lock && page != "lock"
+		page, err = h.Begin(p)
 	}
 	switch {
 	case errors.Is(err, errors.ErrUnsupported): // a build with another malloc on purpose

@@ -18,7 +18,7 @@ import (
 type processHeap struct {
 	begun  []arena_c.ProcessPlan
 	err    error
-	refuse func(arena_c.ProcessPlan) error
+	refuse func(arena_c.ProcessPlan) (page string, err error)
 	counts arena_c.ProcessCounts
 	free   uint64
 
@@ -27,16 +27,16 @@ type processHeap struct {
 	watchErr  error
 }
 
-func (h *processHeap) Begin(p arena_c.ProcessPlan) error {
+func (h *processHeap) Begin(p arena_c.ProcessPlan) (page string, err error) {
 	if h.refuse != nil {
-		if err := h.refuse(p); err != nil {
-			return err
+		if page, err := h.refuse(p); err != nil {
+			return page, err
 		}
 	}
 	if h.err == nil {
 		h.begun = append(h.begun, p)
 	}
-	return h.err
+	return "", h.err
 }
 func (h *processHeap) Watch(at, again uint64, crossed func(uint64)) error {
 	h.at, h.again, h.crossed = at, again, crossed
@@ -184,26 +184,26 @@ func TestCHeapWarns(t *testing.T) {
 }
 
 func TestCHeapPages(t *testing.T) {
-	h := &processHeap{refuse: func(p arena_c.ProcessPlan) error {
+	h := &processHeap{refuse: func(p arena_c.ProcessPlan) (page string, err error) {
 		switch {
 		case p.Lock:
-			return &arena_c.ProcessPageError{Key: "lock", Size: p.Size, Err: errors.New("no rights")}
+			return "lock", errors.New("no rights")
 		case p.Prefault:
-			return &arena_c.ProcessPageError{Key: "prefault", Size: p.Size, Err: errors.New("no memory")}
+			return "prefault", errors.New("no memory")
 		}
-		return nil
+		return "", nil
 	}}
 	setProcessHeap(t, h)
 	plan := cHeapPlan(64 * budget.MiB)
 	plan.Pages.Lock = budget.Wished
 	b := open(t, plan)
 	refused := b.Report().NotGranted
-	assert.Contains(t, refused, "pages.lock: c_heap: the system refuses to keep 67108864 bytes present: no rights")
-	assert.Contains(t, refused, "pages.prefault: c_heap: the system refuses to make 67108864 bytes present: no memory")
+	assert.Contains(t, refused, "pages.lock: c_heap: no rights")
+	assert.Contains(t, refused, "pages.prefault: c_heap: no memory")
 	require.Len(t, h.begun, 1)
 	require.NoError(t, b.Close())
 
 	plan.Pages.Prefault = budget.Required
 	_, err := budget.Open(plan)
-	assert.EqualError(t, err, `budget "pond": c_heap: the system refuses to make 67108864 bytes present: no memory`)
+	assert.EqualError(t, err, `budget "pond": c_heap: no memory`)
 }

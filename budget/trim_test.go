@@ -415,6 +415,9 @@ func TestTrimLeavesHeapsOnBytesThatMayHaveAnotherUse(t *testing.T) {
 	const size = 64 * budget.KiB
 	b := open(t, trimPlan())
 	var checks []func(*testing.T)
+	blockFrom := func(a arena.Allocator, size int) []byte {
+		return unsafe.Slice((*byte)(a.Alloc(uint64(size), 64)), size)
+	}
 	// reuse makes a heap on a block, and then writes to a part that the heap takes for free.
 	reuse := func(block []byte) {
 		_, err := arena.NewHeap(block, 0)
@@ -424,18 +427,18 @@ func TestTrimLeavesHeapsOnBytesThatMayHaveAnotherUse(t *testing.T) {
 	mustLoad(t, b, "level", func(s scope.Scope) {
 		linear, err := arena.NewLinear(s.BytesUnzeroed(size+1024, 64))
 		require.NoError(t, err)
-		reuse(arena.BlockFrom(linear, size))
+		reuse(blockFrom(linear, size))
 		stack, err := arena.NewStack(s.BytesUnzeroed(size+1024, 64))
 		require.NoError(t, err)
-		reuse(arena.BlockFrom(stack, size))
+		reuse(blockFrom(stack, size))
 		outer, err := arena.NewHeap(s.BytesUnzeroed(size+4096, 64), 0)
 		require.NoError(t, err)
 		outer.MayLive()
-		reuse(arena.BlockFrom(outer, size))
+		reuse(blockFrom(outer, size))
 		buddy, err := arena.NewBuddy(s.BytesUnzeroed(4*size, 64), 64)
 		require.NoError(t, err)
 		buddy.MayLive()
-		reuse(arena.BlockFrom(buddy, size))
+		reuse(blockFrom(buddy, size))
 		inChunk := chunks.Pool(s, 2).Get()[:]
 		reuse(inChunk[-addressOf(&inChunk[0])&63:][:size])
 	})

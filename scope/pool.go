@@ -115,14 +115,6 @@ func misusedPut[T any](x *T, gen uint64, code arena_c.Code) error {
 	return stack.PoolMisuse("Put of", *new(T), gen, code)
 }
 
-func toPut[T any](p pool[T], x *T) (uint64, error) {
-	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
-	if code != arena_c.OK {
-		return 0, misusedPut(x, p.gen, code)
-	}
-	return index, nil
-}
-
 // Index returns the number of the chunk that holds x. Use the number in tables with a row for each
 // chunk, and in references that are sent to other machines. Index panics where Put does.
 func (p pool[T]) Index(x *T) int {
@@ -232,9 +224,9 @@ func (m ObjectMaker[T]) Pool(s Scope, n int) ObjectPool[T] {
 // Put runs the finalizer of x and returns the finalizer's error. x is freed in any case. Put panics
 // where Put of a [Pool] does, before the finalizer runs.
 func (p ObjectPool[T]) Put(x *T) error {
-	index, err := toPut(p.pool, x)
-	if err != nil {
-		panic(err)
+	index, code := itsHeader(p.header).Find(p.gen, unsafe.Pointer(x))
+	if code != arena_c.OK {
+		panic(misusedPut(x, p.gen, code))
 	}
 	state := p.header.State(index)
 	*state = arena_c.ChunkLeaving
@@ -316,16 +308,9 @@ func (p HandlePool[T]) Index(h arena.Handle[T]) int {
 // Put frees the value that h names. It panics if the value was put before, if h is no handle of
 // this pool, or if the pool is closed. The pool doesn't change then.
 func (p HandlePool[T]) Put(h arena.Handle[T]) {
-	if err := p.put(h); err != nil {
-		panic(err)
-	}
-}
-
-func (p HandlePool[T]) put(h arena.Handle[T]) error {
 	if code := itsHeader(p.header).PutHandle(p.gen, uint64(h)); code != arena_c.OK {
-		return stack.PoolMisuse("Put of a handle of", *new(T), p.gen, code)
+		panic(stack.PoolMisuse("Put of a handle of", *new(T), p.gen, code))
 	}
-	return nil
 }
 
 // All ranges over the live values and their handles. It works as All of a [Pool], and costs as
@@ -396,45 +381,6 @@ func (p *SharedPool[T]) Peak() int {
 	defer p.mu.Unlock()
 	return p.pool.Peak()
 }
-
-// Proxy returns a proxy of the pool for one client. The proxy has its own totals. Its Close returns
-// an error that names the chunks that the client hasn't put. Its Put returns an error where the
-// pool's Put panics. After making the pool, pass the proxy to [Scope.Own] of the pool's scope, so
-// that the proxy closes before the pool. Cost: a few Go allocations.
-func (p Pool[T]) Proxy(name string) *arena.PoolProxy[T] {
-	return arena.NewPoolProxy[T](name, poolChunks[T]{p.pool})
-}
-
-// Proxy is [Pool.Proxy] for a pool of objects. The proxy's Put runs the finalizer, as the pool's
-// Put does.
-func (p ObjectPool[T]) Proxy(name string) *arena.PoolProxy[T] {
-	return arena.NewPoolProxy[T](name, p)
-}
-
-// Proxy is [Pool.Proxy] for a pool with handles.
-func (p HandlePool[T]) Proxy(name string) *arena.HandlePoolProxy[T] {
-	return arena.NewHandlePoolProxy[T](name, handleChunks[T]{p})
-}
-
-// poolChunks and handleChunks are pools whose Put returns an error. The pool isn't embedded,
-// because the compiler would write all its methods again for each T.
-type (
-	poolChunks[T any]   struct{ of pool[T] }
-	handleChunks[T any] struct{ of HandlePool[T] }
-)
-
-func (c poolChunks[T]) Get() *T { return c.of.Get() }
-
-func (c poolChunks[T]) Put(x *T) error {
-	if !arena_c.Put(c.of.header, c.of.gen, c.of.first, c.of.numbers, x) {
-		_, err := toPut(c.of, x)
-		return err
-	}
-	return nil
-}
-
-func (c handleChunks[T]) Get() (*T, arena.Handle[T])  { return c.of.Get() }
-func (c handleChunks[T]) Put(h arena.Handle[T]) error { return c.of.put(h) }
 
 // ObjectHandles makes a pool of n objects in s whose values are named by handles, and also returns
 // the finalizer. Put of the pool doesn't call the finalizer. The caller calls it once for each

@@ -1,10 +1,8 @@
 package scope_test
 
 import (
-	"fmt"
 	"math"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -311,96 +309,6 @@ func TestHandlesRetire(t *testing.T) {
 	assert.Equal(t, arena.Handle[point](1<<32), h)
 	assert.Equal(t, -1, pool.Index(h), "another pool's, which names nothing here")
 	assert.PanicsWithError(t, putOf+"not a chunk of this pool", func() { pool.Put(h) })
-}
-
-const notOfProxy = "not live in this proxy: another's, or freed already"
-
-func TestPoolProxy(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	pool := points.Pool(s, 4)
-	a, b := pool.Proxy("a"), pool.Proxy("b")
-	x, y, z := a.Get(), b.Get(), pool.Get()
-	for _, other := range []*point{y, z, {}, nil} {
-		assert.EqualError(t, a.Put(other), `arena: BUG: proxy "a": Put: `+notOfProxy)
-	}
-	assert.Equal(t, 3, pool.Live())
-	require.NoError(t, a.Put(x))
-	assert.EqualError(t, a.Put(x), `arena: BUG: proxy "a": Put: `+notOfProxy)
-	require.NoError(t, a.Close())
-	require.Equal(t, 0, pool.Index(b.Get()), "the chunk that a had")
-	pool.Put(y)
-	assert.EqualError(t, b.Put(y), `scope: BUG: Put of a scope_test.point: put already`, "behind its back")
-	assert.ErrorContains(t, b.Close(), `arena: proxy "b" closed with 1 of 2 blocks live: 8 bytes at 0x`)
-
-	named := points.HandlePool(s, 4)
-	c, d := named.Proxy("c"), named.Proxy("d")
-	_, hc := c.Get()
-	_, hd := d.Get()
-	_, own := named.Get()
-	for _, other := range []arena.Handle[point]{hd, own, 0, 1 << 31, ^arena.Handle[point](0), hc + 1<<32} {
-		assert.EqualError(t, c.Put(other), `arena: BUG: proxy "c": Put: `+notOfProxy)
-	}
-	require.NoError(t, c.Put(hc))
-	_, again := named.Get()
-	require.Equal(t, uint32(hc), uint32(again), "the same chunk")
-	assert.EqualError(t, c.Put(again), `arena: BUG: proxy "c": Put: `+notOfProxy)
-	require.NoError(t, c.Close())
-	named.Put(hd)
-	_, hd2 := named.Get()
-	require.Equal(t, uint32(hd), uint32(hd2), "another name for the same chunk")
-	assert.EqualError(t, d.Put(hd2), `arena: BUG: proxy "d": Put: `+notOfProxy)
-	for v, _ := d.Get(); v != nil; v, _ = d.Get() {
-	}
-	assert.EqualValues(t, 1, d.Stats().Failed)
-	assert.ErrorContains(t, d.Put(hd), "put already", "behind its back")
-	require.Error(t, d.Close())
-
-	late := pool.Proxy("late")
-	x = late.Get()
-	require.NoError(t, s.Close())
-	assert.ErrorIs(t, late.Put(x), scope.ErrClosed)
-	assert.Nil(t, late.Get())
-	assert.NoError(t, late.Close())
-}
-
-func TestObjectPoolProxy(t *testing.T) {
-	s := open(t).Scratch(0, 0).Open("a")
-	pool := marks.Pool(s, 4)
-	x := pool.Proxy("x")
-	s.Own(x)
-	good, bad, panics, lost := x.Get(), x.Get(), x.Get(), x.Get()
-	bad.ID, bad.Do, panics.ID, panics.Do, good.ID, lost.ID = 1, doFail, 2, doPanic, 3, 4
-	assert.ErrorIs(t, x.Put(bad), errMark)
-	assert.Panics(t, func() { _ = x.Put(panics) })
-	require.NoError(t, x.Put(good))
-	assert.EqualValues(t, []uint64{1, 4}, []uint64{x.Stats().Live, x.Stats().Total}, "put, whatever their finalizers say")
-	assert.Error(t, x.Put(bad))
-	assert.Equal(t, []int64{1, 2, 3}, closed, "and finalized once")
-	assert.ErrorContains(t, s.Close(), `arena: proxy "x" closed with 1 of 4 blocks live: `, "the scope closes it before the pool")
-	assert.Equal(t, []int64{1, 2, 3, 4}, closed)
-}
-
-// Two systems share a pool of the level. When the level ends, the error names the one that leaked.
-func ExamplePool_Proxy() {
-	b, scratch := openExample()
-	defer b.Close()
-	level := scratch.Open("level")
-	pool := points.Pool(level, 64)
-	hunters, spawner := pool.Proxy("hunters"), pool.Proxy("spawner")
-	level.Own(hunters) // after the pool: they close before it
-	level.Own(spawner)
-	prey := spawner.Get()
-	spawner.Get()
-	fmt.Println(hunters.Put(prey))
-	fmt.Println(spawner.Put(prey))
-	_, leaked, _ := strings.Cut(level.Close().Error(), "]: ")
-	// without the address; in checked builds also without the places
-	leaked, _, _ = strings.Cut(leaked, " at ")
-	fmt.Println(leaked)
-	// Output:
-	// arena: BUG: proxy "hunters": Put: not live in this proxy: another's, or freed already
-	// <nil>
-	// arena: proxy "spawner" closed with 1 of 2 blocks live: 8 bytes
 }
 
 // TestSharedPool: goroutines get, write and put; the race detector would find two with the same

@@ -44,7 +44,7 @@ func TestRestoreOfHeapAndBuddy(t *testing.T) {
 		})
 		require.NoError(t, err)
 		walks := func(when string) {
-			_, code := (*arena_c.Heap)(unsafe.Pointer(&hb[0])).Walk(make([]arena_c.HeapRange, 1000))
+			_, code := (*arena_c.Heap)(unsafe.Pointer(&hb[0])).Walk(make([]arena_c.Block, 1000))
 			assert.Equal(t, arena_c.OK, code, "heap, %s", when)
 			assert.Equal(t, arena_c.OK, (*arena_c.Buddy)(unsafe.Pointer(&bb[0])).CheckAll(), "buddy, %s", when)
 		}

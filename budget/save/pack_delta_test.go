@@ -27,7 +27,7 @@ func (p *packing) place() int {
 func (p *packing) zeroed(t *testing.T, image []byte) []byte {
 	image = slices.Clone(image)
 	heap := image[p.place():]
-	ranges := make([]arena_c.HeapRange, 10000)
+	ranges := make([]arena_c.Block, 10000)
 	count, code := p.header().Walk(ranges)
 	require.Equal(t, arena_c.OK, code)
 	for _, x := range ranges[:count] {
@@ -221,7 +221,7 @@ func TestPackedHostileDeltas(t *testing.T) {
 	flat := save.Flat(p.ring, 0)
 	require.NoError(t, p.ring.Restore(background, 0))
 	heap, h := p.place(), p.header()
-	ranges := make([]arena_c.HeapRange, 1000)
+	ranges := make([]arena_c.Block, 1000)
 	count, _ := h.Walk(ranges)
 	passed, refused := 0, 0
 	for _, x := range ranges[:count] {

@@ -214,7 +214,7 @@ func TestPackedDamage(t *testing.T) {
 	before, kept := heldBy(t, p.ring), slices.Clone(p.live)
 	h := p.header()
 	var headers []uint64
-	ranges := make([]arena_c.HeapRange, 1000)
+	ranges := make([]arena_c.Block, 1000)
 	count, code := h.Walk(ranges)
 	require.Equal(t, arena_c.OK, code)
 	for _, x := range ranges[:count] {

@@ -330,7 +330,7 @@ func checkHeap(r *room, image []byte) error {
 	switch {
 	case h.Busy != 0:
 		return errInside
-	case h.Rest != arena_c.Rest{}:
+	case h.Rest != arena_c.Heap{}.Rest:
 		return errRests
 	case h.Epoch%(1<<43) != 0:
 		return fmt.Errorf("epoch %#x", h.Epoch)
@@ -393,7 +393,7 @@ func checkBuddy(_ *room, image []byte) error {
 	switch {
 	case b.Busy != 0:
 		return errInside
-	case b.Rest != arena_c.Rest{} || b.Padded != 0:
+	case b.Rest != arena_c.Buddy{}.Rest || b.Padded != 0:
 		return errRests
 	case b.Failed > countMax:
 		return fmt.Errorf("%d failed requests, which is impossible", b.Failed)

@@ -85,7 +85,7 @@ func write(p unsafe.Pointer, size uint64) {
 
 func playHeap(p unsafe.Pointer, r *rand.Rand, steps int) {
 	h := (*arena_c.Heap)(p)
-	ranges := make([]arena_c.HeapRange, 1<<12)
+	ranges := make([]arena_c.Block, 1<<12)
 	var live []unsafe.Pointer
 	n, _ := h.Walk(ranges)
 	for _, b := range ranges[:min(n, uint64(len(ranges)))] {
@@ -131,7 +131,7 @@ func endHeap(p unsafe.Pointer) {
 
 func playBuddy(p unsafe.Pointer, r *rand.Rand, steps int) {
 	b := (*arena_c.Buddy)(p)
-	ranges := make([]arena_c.BuddyRange, 1<<12)
+	ranges := make([]arena_c.Block, 1<<12)
 	var live []unsafe.Pointer
 	n, _ := b.Walk(ranges)
 	for _, x := range ranges[:n] {

@@ -20,6 +20,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // insideOfPond returns the contents of the loaded pond's region, with calls without folders.
@@ -149,7 +150,7 @@ func TestInsideOfManyKinds(t *testing.T) {
 	const kinds = 5000
 	in := budget.Inside{Size: kinds, Used: kinds, Cursor: kinds, Limit: kinds, Spans: []budget.Span{{Size: kinds, Kind: "heap"}}}
 	for i := range uint64(kinds) {
-		in.Spans[0].Parts = append(in.Spans[0].Parts, arena.Part{Offset: i, Size: 1, Kind: fmt.Sprint("kind", i)})
+		in.Spans[0].Parts = append(in.Spans[0].Parts, stack.Part{Offset: i, Size: 1, Kind: fmt.Sprint("kind", i)})
 	}
 	assert.Less(t, taken(func() { assert.NoError(t, view.InsideText(io.Discard, in)) }), uint64(4*budget.MiB))
 	assert.Contains(t, writeInside(t, in), "heap of 5,000 bytes, kind0 1 in 1, kind1 1 in 1")
@@ -157,7 +158,7 @@ func TestInsideOfManyKinds(t *testing.T) {
 
 // TestInsideTextIsWhole: a usual name leaves space for all facts of a pool and of a checked build.
 func TestInsideTextIsWhole(t *testing.T) {
-	pool := arena.PoolLayout{Stride: 12, Count: 2000, Live: 1000, Peak: 1000, States: strings.Repeat("#.", 1000)}
+	pool := stack.PoolLayout{Stride: 12, Count: 2000, Live: 1000, Peak: 1000, States: strings.Repeat("#.", 1000)}
 	in := budget.Inside{Arena: "level", Size: 24_100, Used: 24_100, Cursor: 24_100, Limit: 24_100, Spans: []budget.Span{
 		{Size: 100, Kind: "bytes", Scope: "level"}, {Offset: 100, Size: 24_000, Kind: "pool", Type: "main.Frog", Scope: "level", Pool: &pool}}}
 	text := writeInside(t, in)

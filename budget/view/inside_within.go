@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Columns of the list.
@@ -129,7 +129,7 @@ func (d *insideDrawing) cell(x, y px, states string) {
 
 // turnsOf returns the turns, from 1, of the first nine chunks that Get will return: freed chunks,
 // then chunks never used.
-func turnsOf(p *arena.PoolLayout) map[int]uint64 {
+func turnsOf(p *stack.PoolLayout) map[int]uint64 {
 	turns := map[int]uint64{}
 	for _, index := range p.Next[:min(len(p.Next), 9)] {
 		turns[int(index)] = uint64(len(turns)) + 1

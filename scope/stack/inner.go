@@ -180,21 +180,26 @@ func (st *Stack) inner(in Inner, at uint64) Inner {
 	return in
 }
 
+// innerKinds are the kinds of arenas in a scope whose blocks can be freed one by one.
+var innerKinds = [arena_c.RoomKinds]string{arena_c.RoomHeap: "heap", arena_c.RoomBuddy: "buddy", arena_c.RoomRing: "ring",
+	arena_c.RoomPool: "pool"}
+
 func countsOf(kind arena_c.RoomKind, header unsafe.Pointer) (in Inner) {
 	switch kind {
 	case arena_c.RoomHeap:
 		x := (*arena_c.Heap)(header)
-		in = Inner{Kind: "heap", Size: x.End - x.First, Used: x.Used, Peak: x.Peak(), Live: x.Live, Failed: x.Failed}
+		in = Inner{Size: x.End - x.First, Used: x.Used, Peak: x.Peak(), Live: x.Live, Failed: x.Failed}
 	case arena_c.RoomBuddy:
 		x := (*arena_c.Buddy)(header)
-		in = Inner{Kind: "buddy", Size: x.End - x.First, Used: x.Used, Peak: x.Peak, Live: x.Live, Failed: x.Failed}
+		in = Inner{Size: x.End - x.First, Used: x.Used, Peak: x.Peak, Live: x.Live, Failed: x.Failed}
 	case arena_c.RoomRing:
 		x := (*arena_c.Ring)(header)
-		in = Inner{Kind: "ring", Size: x.Size(), Used: x.Used(), Peak: x.Peak(), Live: x.Count}
+		in = Inner{Size: x.Size(), Used: x.Used(), Peak: x.Peak(), Live: x.Count}
 	case arena_c.RoomPool:
 		x := (*arena_c.Pool)(header)
-		in = Inner{Kind: "pool", Size: uint64(x.Count) * x.Stride, Used: x.Live() * x.Stride,
-			Peak: x.Peak() * x.Stride, Live: x.Live()}
+		in = Inner{Size: uint64(x.Count) * x.Stride, Used: x.Live() * x.Stride, Peak: x.Peak() * x.Stride,
+			Live: x.Live()}
 	}
+	in.Kind = innerKinds[kind]
 	return in
 }

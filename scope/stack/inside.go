@@ -176,7 +176,7 @@ func (s *Sites) add(p *Piece) {
 type Survey struct {
 	st     *Stack
 	fn     func(*Piece)
-	things []arena_c.LiveObject
+	things []Piece // the live objects, in checked builds; offsets from the row's first byte
 	items  []Piece // in order; the bytes between them are padding or of unknown content
 	nodes  []chainNode
 	labels []labelSpan
@@ -214,7 +214,17 @@ type labelSpan struct {
 // places that made them. The caller owns the arena, or keeps it from changing.
 func (v *Survey) Each(st *Stack, fn func(*Piece)) (known bool) {
 	v.st, v.fn = st, fn
-	v.things, v.known = st.row.LiveObjects(v.things[:0])
+	v.things = v.things[:0]
+	v.known = st.row.LiveObjects(func(offset, size uint64, made, typed uint32, kind uint64) {
+		p := Piece{Offset: offset, Size: size, Kind: kindPlain, made: made, typed: typed}
+		switch kind {
+		case arena_c.LiveNode:
+			p.Kind = kindNode
+		case arena_c.LiveParts:
+			p.Kind = kindPool
+		}
+		v.things = append(v.things, p)
+	})
 	h := st.h
 	v.near()
 	for i := uint64(1); i <= h.Depth; i++ {
@@ -378,22 +388,19 @@ func (v *Survey) readThings(from, to uint64) {
 		if at < until || at >= to {
 			continue
 		}
-		p := Piece{Offset: at, Size: t.Size, Kind: kindPlain}
-		if t.Kind == arena_c.LiveNode {
-			p.Kind = kindNode
-		}
+		p := t
+		p.Offset = at
 		for node < len(v.nodes) && v.nodes[node].at < at {
 			node++
 		}
 		if node < len(v.nodes) && v.nodes[node].at == at {
 			p = v.nodePiece(&v.nodes[node])
-			p.Size = t.Size
+			p.Size, p.made, p.typed = t.Size, t.made, t.typed
 		}
-		if t.Kind == arena_c.LiveParts {
+		if t.Kind == kindPool {
 			p.Kind = kindPool
 			v.eachPool(func(pool *arena_c.Pool, _, _ uint64) { p.Pool = pool }, at, at+t.Size)
 		}
-		p.made, p.typed = t.Made, t.Type
 		v.items, until = append(v.items, p), at+t.Size
 	}
 }

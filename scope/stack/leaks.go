@@ -15,7 +15,7 @@ import (
 // of the rooms is held.
 func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 	room := &st.rooms.list[index]
-	if room.C || !room.tells() || slices.ContainsFunc(st.rooms.list, room.isBlockOf) {
+	if room.C || room.mayLive || slices.ContainsFunc(st.rooms.list, room.isBlockOf) {
 		return nil
 	}
 	block := arena_c.Position(unsafe.Add(unsafe.Pointer(st.h), room.Offset))
@@ -36,7 +36,7 @@ func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 		what = what[:len(what)-1]
 	}
 	do := "free each before the scope closes, or call MayLive"
-	if room.word == arena_c.RoomMustEmpty {
+	if room.Kind == arena_c.RoomRing || room.Kind == arena_c.RoomPool {
 		do = "MustEmpty asked for none"
 	}
 	name := room.Kind.String()
@@ -80,16 +80,18 @@ func (st *Stack) whose(kind arena_c.RoomKind, header unsafe.Pointer, live uint64
 	switch kind {
 	case arena_c.RoomHeap:
 		x := (*arena_c.Heap)(header)
-		for _, r := range walked(x.Walk) {
-			if r.Live == 1 {
-				add(unsafe.Add(header, r.Offset+arena_c.HeapAlign), x)
+		all, _ := walked(x.Walk)
+		for _, b := range all {
+			if b.Live == 1 {
+				add(unsafe.Add(header, b.Offset+arena_c.HeapAlign), x)
 			}
 		}
 	case arena_c.RoomBuddy:
 		x := (*arena_c.Buddy)(header)
-		for _, r := range walked(x.Walk) {
-			if r.Live == 1 {
-				add(unsafe.Add(header, r.Offset), x)
+		all, _ := walked(x.Walk)
+		for _, b := range all {
+			if b.Live == 1 {
+				add(unsafe.Add(header, b.Offset), x)
 			}
 		}
 	default:
@@ -111,13 +113,6 @@ func (st *Stack) whose(kind arena_c.RoomKind, header unsafe.Pointer, live uint64
 	return text.String()
 }
 
-func walked[R any](walk func([]R) (uint64, arena_c.Code)) []R {
-	n, _ := walk(nil)
-	list := make([]R, n)
-	n, _ = walk(list)
-	return list[:min(n, uint64(len(list)))]
-}
-
 func blocks(n uint64) string {
 	if n == 1 {
 		return "1 block"
@@ -125,38 +120,36 @@ func blocks(n uint64) string {
 	return fmt.Sprintf("%d blocks", n)
 }
 
-// Reports whether live blocks at the room's end are a leak.
-func (r *Room) tells() bool {
-	switch r.Kind {
-	case arena_c.RoomHeap, arena_c.RoomBuddy:
-		return r.word != arena_c.RoomMayLive
-	case arena_c.RoomRing, arena_c.RoomPool:
-		return r.word == arena_c.RoomMustEmpty
-	}
-	return false
+// MayLive notes whether blocks of the arena with that header may be live at its end. The note
+// belongs to the header, so it holds for each copy of the arena's Go value.
+func (o *roomOwner) MayLive(kind arena_c.RoomKind, header unsafe.Pointer, may bool) {
+	o.with(kind, header, func(room *Room) { room.mayLive = may })
 }
 
-// Says notes word for the arena with that header. word is a choice of the program, or an event. The
-// note belongs to the header, so it holds for each copy of the arena's Go value.
-func (o *roomOwner) Says(kind arena_c.RoomKind, header unsafe.Pointer, word arena_c.RoomWord) {
-	st := (*Stack)(o)
-	at, r := st.h.Offset(header), &st.rooms
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	i := slices.IndexFunc(r.list, func(room Room) bool { return room.Kind == kind && room.Offset == at })
-	if i < 0 {
-		return
-	}
-	room := &r.list[i]
-	switch word {
-	case arena_c.RoomHasLock:
-		room.locks++
-	case arena_c.RoomWasReset:
+// HasLock notes that one more block of the arena with that header holds a lock, or that no block of
+// it is live any more.
+func (o *roomOwner) HasLock(kind arena_c.RoomKind, header unsafe.Pointer, has bool) {
+	o.with(kind, header, func(room *Room) {
+		if has {
+			room.locks++
+			return
+		}
 		room.locks = 0
 		of := *room
-		r.list = slices.DeleteFunc(r.list, func(in Room) bool { return in.isBlockOf(of) })
-	default:
-		room.word = word
+		o.rooms.list = slices.DeleteFunc(o.rooms.list, func(in Room) bool { return in.isBlockOf(of) })
+	})
+}
+
+// with calls fn with the room of an arena, if there is one, under the lock of the rooms.
+func (o *roomOwner) with(kind arena_c.RoomKind, header unsafe.Pointer, fn func(*Room)) {
+	at, r := (*Stack)(o).h.Offset(header), &o.rooms
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.list {
+		if room := &r.list[i]; room.Kind == kind && room.Offset == at {
+			fn(room)
+			return
+		}
 	}
 }
 

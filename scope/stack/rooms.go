@@ -20,9 +20,9 @@ type Room struct {
 	Of           reflect.Type // type of a pool's chunks; nil: not known
 	Check        func(chunk []byte) error
 
-	word  arena_c.RoomWord // the program's choice for live blocks at its end; 0: no choice
-	locks uint64           // its live blocks that belong to a Shared
-	shape uint64           // of its header, to detect a header that was overwritten
+	mayLive bool   // its blocks may be live at its end
+	locks   uint64 // its live blocks that belong to a Shared
+	shape   uint64 // of its header, to detect a header that was overwritten
 }
 
 func (r *Room) end() uint64 { return r.Offset + r.Size }
@@ -70,7 +70,7 @@ func (st *Stack) Rooms() []Room {
 // watchRooms begins the part of Watch for rooms: earlier notes of C are dropped.
 func (st *Stack) watchRooms() {
 	for {
-		if _, ok := arena_c.TakeCRoom(unsafe.Add(unsafe.Pointer(st.h), st.h.Cursor), st.h.Limit-st.h.Cursor); !ok {
+		if _, _, _, ok := arena_c.TakeCRoom(unsafe.Add(unsafe.Pointer(st.h), st.h.Cursor), st.h.Limit-st.h.Cursor); !ok {
 			break
 		}
 	}
@@ -86,11 +86,11 @@ func (st *Stack) watchRooms() {
 func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	var list []Room
 	for {
-		c, ok := arena_c.TakeCRoom(unsafe.Add(unsafe.Pointer(st.h), from), to-from)
+		kind, offset, size, ok := arena_c.TakeCRoom(unsafe.Add(unsafe.Pointer(st.h), from), to-from)
 		if !ok {
 			break
 		}
-		list = append(list, Room{Kind: c.Kind, Offset: from + c.Offset, Size: c.Size, C: true})
+		list = append(list, Room{Kind: kind, Offset: from + offset, Size: size, C: true})
 	}
 	r := &st.rooms
 	r.mu.Lock()
@@ -131,7 +131,7 @@ type roomOwner Stack
 
 // MayMake returns an error for an arena in a finished state, because package save would not check
 // its words.
-func (o *roomOwner) MayMake(b arena_c.RoomBlock) error {
+func (o *roomOwner) MayMake(b arena_c.Room) error {
 	st := (*Stack)(o)
 	r := &st.rooms
 	at := st.h.Offset(b.Block)
@@ -151,10 +151,10 @@ func article(name string) string {
 	return "a"
 }
 
-func (o *roomOwner) Made(b arena_c.RoomBlock) {
+func (o *roomOwner) Made(b arena_c.Room) {
 	st := (*Stack)(o)
 	room := Room{Kind: b.Kind, Offset: st.h.Offset(b.Block), Size: b.Size, Of: b.Of, Check: b.Check,
-		shape: shapeOf(b.Kind, b.Block)}
+		mayLive: b.Kind != arena_c.RoomHeap && b.Kind != arena_c.RoomBuddy, shape: shapeOf(b.Kind, b.Block)}
 	room.Site.Note()
 	if w := st.warn; w != nil && (b.Kind == arena_c.RoomHeap || b.Kind == arena_c.RoomBuddy) {
 		defer w.heap(st) // without the lock

@@ -4,7 +4,7 @@
 
 enum { BUDDY_BLOCKS = 4096 };
 
-static upfront_buddy_range buddy_ranges[BUDDY_BLOCKS];
+static upfront_block buddy_ranges[BUDDY_BLOCKS];
 
 /* Checks the walk, and that its list covers the blocks without gap or overlap. Returns the number
  * of free blocks. */
@@ -13,7 +13,7 @@ static uint64_t buddy_walked(const upfront_buddy *b) {
     CHECK_EQ(upfront_buddy_walk(b, NULL, 0, NULL), UPFRONT_OK);
     CHECK_EQ(upfront_buddy_walk(b, buddy_ranges, BUDDY_BLOCKS, &count), UPFRONT_OK);
     for (i = 0; i < count; i++) {
-        const upfront_buddy_range *r = &buddy_ranges[i];
+        const upfront_block *r = &buddy_ranges[i];
         uint64_t align = r->size < UPFRONT_ALIGN_MAX ? r->size : UPFRONT_ALIGN_MAX;
         CHECK(r->offset == at && r->size >= b->smallest && (r->size & (r->size - 1)) == 0);
         CHECK(((uint64_t)(uintptr_t)b + at) % align == 0);
@@ -205,7 +205,7 @@ static void model_agrees(const upfront_buddy *b, const model *m) {
     (void)buddy_walked(b);
     CHECK_EQ(upfront_buddy_walk(b, buddy_ranges, BUDDY_BLOCKS, &count), UPFRONT_OK);
     for (i = 0; i < count; i++) {
-        const upfront_buddy_range *r = &buddy_ranges[i];
+        const upfront_block *r = &buddy_ranges[i];
         uint64_t from = (r->offset - b->first) / 64, size = r->size / 64;
         int owner = m->owner[from];
         CHECK(r->live == (owner != 0) && (owner == 0 ||
@@ -496,7 +496,7 @@ static int robson_program(upfront_buddy *b, uint64_t live, uint64_t orders) {
         uint64_t size = UINT64_C(64) << i, window = UINT64_MAX, kept = 0;
         CHECK_EQ(upfront_buddy_walk(b, buddy_ranges, BUDDY_BLOCKS, &count), UPFRONT_OK);
         for (j = 0; j < count; j++) {
-            const upfront_buddy_range *r = &buddy_ranges[j];
+            const upfront_block *r = &buddy_ranges[j];
             uint64_t in = (r->offset - b->first) / size;
             if (r->live == 0)
                 continue;

@@ -138,7 +138,7 @@ static void garbage_is_borne(uint64_t seed) {
 
 static void buddy_walk_answers(void) {
     misused m = misused_new(7);
-    upfront_buddy_range r[64];
+    upfront_block r[64];
     uint64_t count, all;
     CHECK_EQ(upfront_buddy_walk(NULL, r, 1, &count), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_buddy_walk(m.b, NULL, 1, &count), UPFRONT_BAD_ARGUMENT);

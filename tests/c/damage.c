@@ -16,7 +16,7 @@ static struct {
     unsigned char *live[DAMAGE_BLOCKS];
     uint64_t size[DAMAGE_BLOCKS];
     unsigned char before[DAMAGE_SIZE];
-    upfront_heap_range at[64]; /* the blocks before the write */
+    upfront_block at[64]; /* the blocks before the write */
     uint64_t blocks, served;
 } damage;
 

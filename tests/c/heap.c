@@ -4,7 +4,7 @@
 
 enum { HEAP_BLOCKS = 4096, HEAP_LIVE = 200 };
 
-static upfront_heap_range heap_blocks[HEAP_BLOCKS];
+static upfront_block heap_blocks[HEAP_BLOCKS];
 
 /* Checks the walk, and that its list covers the heap without gap or overlap. Returns the number of
  * free blocks. */

@@ -103,7 +103,7 @@ static void parked_ran_over(void) {
 
 static void walk_answers(void) {
     small s = small_new();
-    upfront_heap_range out[6];
+    upfront_block out[6];
     uint64_t count = 0;
     CHECK_EQ(upfront_heap_walk(NULL, out, 6, &count), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_heap_walk(s.h, NULL, 6, &count), UPFRONT_BAD_ARGUMENT);

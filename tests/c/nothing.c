@@ -77,7 +77,7 @@ static void nothing_pool(upfront_pool *p, unsigned char *w) {
 }
 
 static void nothing_ring(upfront_ring *r, unsigned char *w) {
-    upfront_ring_range range;
+    upfront_block range;
     uint64_t count;
     REFUSED(upfront_ring_find(r, 0, w));
     REFUSED(upfront_ring_find(r, 0, NULL));
@@ -103,7 +103,7 @@ static void nothing_frame(upfront_frame *f) {
 }
 
 static void nothing_heap(upfront_heap *h, unsigned char *w) {
-    upfront_heap_range range;
+    upfront_block range;
     uint64_t count;
     NO(upfront_heap_alloc(h, 0, 1));
     CHECK_EQ(upfront_heap_free(h, NULL), h == NULL ? UPFRONT_BAD_ARGUMENT : UPFRONT_OK);
@@ -134,7 +134,7 @@ static void nothing_heap(upfront_heap *h, unsigned char *w) {
 }
 
 static void nothing_buddy(upfront_buddy *b, unsigned char *w) {
-    upfront_buddy_range range;
+    upfront_block range;
     uint64_t count;
     NO(upfront_buddy_alloc(b, 0, 1));
     CHECK_EQ(upfront_buddy_free(b, NULL), b == NULL ? UPFRONT_BAD_ARGUMENT : UPFRONT_OK);

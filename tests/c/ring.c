@@ -163,7 +163,7 @@ static void ring_corrupt(void) {
 
 /* The walk refuses a ring with a changed word, and accepts the repaired one. */
 static void ring_spoil(const upfront_ring *r, uint64_t *word, uint64_t wrong) {
-    upfront_ring_range out[8];
+    upfront_block out[8];
     uint64_t was = *word, count;
     CHECK_EQ(upfront_ring_walk(r, out, 8, &count), UPFRONT_OK);
     *word = wrong;
@@ -183,7 +183,7 @@ static void ring_walks(void) {
     enum { SIZE = RING_HEAD + 256, START = RING_HEAD };
     unsigned char *w = window_new(WINDOW), *first, kept[24];
     upfront_ring *r = upfront_ring_init(w, SIZE);
-    upfront_ring_range out[8];
+    upfront_block out[8];
     uint64_t count = 7;
     CHECK_EQ(upfront_ring_walk(NULL, out, 8, &count), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_ring_walk(r, out, 8, NULL), UPFRONT_BAD_ARGUMENT);
@@ -193,7 +193,7 @@ static void ring_walks(void) {
     CHECK(ring_take(r, SIZE, 40, 32) != NULL);
     CHECK(upfront_ring_walk(r, out, 1, &count) == UPFRONT_OK && count == 2);
     CHECK(upfront_ring_walk(r, out, 8, &count) == UPFRONT_OK && count == 2);
-    CHECK(out[0].offset == START && out[0].size == 72 && out[0].asked == 61 && !out[0].skipped);
+    CHECK(out[0].offset == START && out[0].size == 72 && out[0].asked == 61 && out[0].live == 1);
     CHECK(out[1].offset == START + 72 && out[1].offset + out[1].size == r->arena.cursor && out[1].asked == 40);
     ring_spoil(r, &r->oldest, UINT64_MAX);
     ring_spoil(r, &r->oldest, SIZE - RING_WORD);
@@ -213,7 +213,7 @@ static void ring_walks(void) {
     CHECK(ring_take(r, SIZE, 50, 8) != NULL && r->seam != 0 && r->seam != SIZE);
     CHECK(upfront_ring_walk(r, out, 8, &count) == UPFRONT_OK && count == 4);
     CHECK(out[0].offset == START && out[0].asked == 50 && out[1].offset == r->oldest && out[1].asked == 40 && out[2].asked == 80);
-    CHECK(out[3].skipped && out[3].offset == r->seam && out[3].offset + out[3].size == SIZE && out[3].asked == 0);
+    CHECK(out[3].live == UPFRONT_RING_SKIPPED && out[3].offset == r->seam && out[3].offset + out[3].size == SIZE && out[3].asked == 0);
     ring_spoil(r, &r->seam, SIZE + RING_WORD);
     ring_spoil(r, &r->arena.cursor, r->oldest + RING_WORD);
     ring_spoil(r, ring_open_word(r, START), 200);
@@ -225,7 +225,7 @@ static void ring_walks(void) {
     CHECK(ring_take(r, SIZE, 120, 8) != NULL);
     ring_give(r, SIZE, first);
     CHECK(ring_take(r, SIZE, 8, 8) != NULL && r->seam == SIZE);
-    CHECK(upfront_ring_walk(r, out, 8, &count) == UPFRONT_OK && count == 2 && !out[1].skipped);
+    CHECK(upfront_ring_walk(r, out, 8, &count) == UPFRONT_OK && count == 2 && out[1].live == 1);
     window_free(w, WINDOW);
 }
 

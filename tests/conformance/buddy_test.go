@@ -24,7 +24,7 @@ func openBuddy(smallest uint64) opener {
 		start, end := bounds(block)
 		m, b := newBuddyModel(start, end, smallest), (*arena_c.Buddy)(at(block))
 		b.SetPlain()
-		walked := make([]arena_c.BuddyRange, uint64(len(block))/smallest)
+		walked := make([]arena_c.Block, uint64(len(block))/smallest)
 		check := func() error {
 			pieces := m.pieces()
 			count, code := b.Walk(walked)
@@ -33,7 +33,7 @@ func openBuddy(smallest uint64) opener {
 					len(pieces))
 			}
 			for i, p := range pieces {
-				want := arena_c.BuddyRange{Offset: p.at - start, Size: p.size}
+				want := arena_c.Block{Offset: p.at - start, Size: p.size}
 				if p.live {
 					want.Live = 1
 				}

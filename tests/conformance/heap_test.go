@@ -24,7 +24,7 @@ func openHeapOf(block []byte, parks uint64) (machine, model, error) {
 	start, end := bounds(block)
 	m, h := newHeapModel(start, end, parks), (*arena_c.Heap)(at(block))
 	h.SetPlain()
-	walked := make([]arena_c.HeapRange, len(block)/32)
+	walked := make([]arena_c.Block, len(block)/32)
 	check := func() error {
 		count, code := h.Walk(walked)
 		if code != arena_c.OK || count != uint64(len(m.pieces)) || m.lives+m.parked == 0 && count != 1 {
@@ -32,7 +32,7 @@ func openHeapOf(block []byte, parks uint64) (machine, model, error) {
 				code, count, len(m.pieces), m.lives)
 		}
 		for i, p := range m.pieces {
-			want := arena_c.HeapRange{Offset: p.at - start, Size: p.size, Align: 16}
+			want := arena_c.Block{Offset: p.at - start, Size: p.size, Align: 16}
 			if p.live {
 				want.Asked, want.Align, want.Live = p.asked, p.align, 1
 			}

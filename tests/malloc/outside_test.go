@@ -255,7 +255,7 @@ func TestClients(t *testing.T) {
 		added, overlay := filepath.Join(t.TempDir(), "begin_test.go"), filepath.Join(t.TempDir(), "overlay.json")
 		const library = "github.com/upfront-mem/upfront/"
 		text := fmt.Sprintf("package %s_test\n\nimport (\n\t%q\n\t_ %q\n)\n\nfunc init() {\n"+
-			"\tif err := arena_c.ProcessHeapOf().Begin(arena_c.ProcessPlan{Size: 256 << 20}); err != nil "+
+			"\tif _, err := arena_c.ProcessHeapOf().Begin(arena_c.ProcessPlan{Size: 256 << 20}); err != nil "+
 			"{\n\t\tpanic(err)\n\t}\n}\n",
 			filepath.Base(folder), library+"arena_c", library+"arena/with/malloc")
 		require.NoError(t, os.WriteFile(added, []byte(text), 0o600))

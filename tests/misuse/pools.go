@@ -79,17 +79,17 @@ var pools = []line{
 	}, []answer{
 		{every, "chunk's state", "scope: BUG: Put of …", panics},
 	}, ""},
-	{"Put to another's proxy; close one before all came back", []program{
-		{name: "Put to another proxy", says: "not live in this proxy", run: func(wrong bool) {
-			pool := load(open(), "level", pondOfFrogs).Get()
-			spawner, hunter := pool.Proxy("spawner"), pool.Proxy("hunter")
-			frog := spawner.Get()
+	{"Free a block through another proxy; close a proxy before all its blocks are freed", []program{
+		{name: "Free through another proxy", says: "not live in this proxy", run: func(wrong bool) {
+			heap := load(open(), "level", heapOf).Get()
+			sound, music := arena.NewProxy("sound", heap), arena.NewProxy("music", heap)
+			block := sound.Alloc(64, 16)
 			if wrong {
-				check(hunter.Put(frog))
+				check(music.Free(block))
 			}
-			check(spawner.Put(frog))
+			check(sound.Free(block))
 		}},
-		{name: "Close of a proxy with chunks out", says: "1 of 1 blocks live: 64 bytes", run: func(wrong bool) {
+		{name: "Close of a proxy with live blocks", says: "1 of 1 blocks live: 64 bytes", run: func(wrong bool) {
 			heap := load(open(), "level", heapOf).Get()
 			sound := arena.NewProxy("sound", heap)
 			block := sound.Alloc(64, 16)

@@ -17,11 +17,11 @@ type heap struct{}
 var process heap
 
 // Begin refuses each plan.
-func (*heap) Begin(arena_c.ProcessPlan) error {
+func (*heap) Begin(arena_c.ProcessPlan) (page string, err error) {
 	if arena_c.Asan {
-		return unsupported("an asan build has AddressSanitizer's malloc, so c_heap isn't used and bounds nothing")
+		return "", unsupported("an asan build has AddressSanitizer's malloc, so c_heap isn't used and bounds nothing")
 	}
-	return unsupported("package arena/with/malloc defines malloc on Linux alone; on " + runtime.GOOS +
+	return "", unsupported("package arena/with/malloc defines malloc on Linux alone; on " + runtime.GOOS +
 		" c_heap bounds nothing")
 }
 

@@ -45,19 +45,19 @@ var process heap
 const defaultFronts = 4
 
 // Begin is [arena_c.ProcessHeap]'s.
-func (h *heap) Begin(p arena_c.ProcessPlan) error {
+func (h *heap) Begin(p arena_c.ProcessPlan) (page string, err error) {
 	p.Fronts, p.Runtime = cmp.Or(p.Fronts, defaultFronts), cmp.Or(p.Runtime, C.UPFRONT_MALLOC_RUNTIME)
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	if h.begun {
-		if err := differs(h.plan, p); err != nil {
-			return err
+		if page, err := differs(h.plan, p); err != nil {
+			return page, err
 		}
 		p = h.plan
 	}
 	if p.Runtime > p.Size/2 {
-		return fmt.Errorf("size %d is too small: at most half of it may be for Go's runtime, and that takes %d bytes",
-			p.Size, p.Runtime)
+		return "", fmt.Errorf("size %d is too small: at most half of it may be for Go's runtime, and that takes %d "+
+			"bytes", p.Size, p.Runtime)
 	}
 	plan := C.upfront_malloc_plan{size: C.uint64_t(p.Size), reserve: C.uint64_t(p.Reserve),
 		runtime: C.uint64_t(p.Runtime), fronts: C.uint64_t(p.Fronts),
@@ -70,20 +70,30 @@ func (h *heap) Begin(p arena_c.ProcessPlan) error {
 		}
 		h.plan, h.begun = p, true
 		sayUncovered()
-		return nil
+		return "", nil
 	case C.UPFRONT_MALLOC_OTHER:
-		return errors.New("the process has another malloc: this package was loaded too late to define it. Import " +
-			"the package in the program itself, not in a plugin or a shared library, and preload no other malloc")
+		return "", errors.New("the process has another malloc: this package was loaded too late to define it. " +
+			"Import the package in the program itself, not in a plugin or a shared library, and preload no other malloc")
 	case C.UPFRONT_MALLOC_TAKEN:
-		return fmt.Errorf("size %d: C code has %d bytes already", p.Size, counts().StaticUsed)
+		return "", fmt.Errorf("size %d: C code has %d bytes already", p.Size, counts().StaticUsed)
 	case C.UPFRONT_MALLOC_PREFAULT:
-		return &arena_c.ProcessPageError{Key: "prefault", Size: p.Size, Err: errno}
+		return refusedPages("prefault", p.Size, errno)
 	case C.UPFRONT_MALLOC_LOCK:
-		return &arena_c.ProcessPageError{Key: "lock", Size: p.Size, Err: errno}
+		return refusedPages("lock", p.Size, errno)
 	case C.UPFRONT_MALLOC_SMALL:
-		return fmt.Errorf("size %d is out of range for a heap", p.Size)
+		return "", fmt.Errorf("size %d is out of range for a heap", p.Size)
 	}
-	return fmt.Errorf("the system refuses %d bytes of addresses: %w", p.Size, errno)
+	return "", fmt.Errorf("the system refuses %d bytes of addresses: %w", p.Size, errno)
+}
+
+// refusedPages returns page, and the error of the system that refuses to make pages present or to
+// keep them.
+func refusedPages(page string, size uint64, err error) (string, error) {
+	verb := "make"
+	if page == "lock" {
+		verb = "keep"
+	}
+	return page, fmt.Errorf("the system refuses to %s %d bytes present: %w", verb, size, err)
 }
 
 // trim gives pages back that stayed free for a time, until the process ends.
@@ -105,7 +115,7 @@ var errBegan = errors.New("the process began without it")
 
 // differs returns the error of a plan that differs from the first one. A heap that has its pages
 // present, or keeps them, serves a plan without that demand too.
-func differs(was, now arena_c.ProcessPlan) error {
+func differs(was, now arena_c.ProcessPlan) (page string, err error) {
 	for _, f := range []struct {
 		name     string
 		was, now any
@@ -117,16 +127,16 @@ func differs(was, now arena_c.ProcessPlan) error {
 		{"trim", was.Trim, now.Trim},
 	} {
 		if f.was != f.now {
-			return fmt.Errorf("%s %v: the process began with %v, and keeps it until its end", f.name, f.now, f.was)
+			return "", fmt.Errorf("%s %v: the process began with %v, and keeps it until its end", f.name, f.now, f.was)
 		}
 	}
 	switch {
 	case now.Prefault && !was.Prefault:
-		return &arena_c.ProcessPageError{Key: "prefault", Size: now.Size, Err: errBegan}
+		return refusedPages("prefault", now.Size, errBegan)
 	case now.Lock && !was.Lock:
-		return &arena_c.ProcessPageError{Key: "lock", Size: now.Size, Err: errBegan}
+		return refusedPages("lock", now.Size, errBegan)
 	}
-	return nil
+	return "", nil
 }
 
 // Counts is [arena_c.ProcessHeap]'s.

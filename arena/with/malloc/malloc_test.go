@@ -39,7 +39,10 @@ func inChild(t *testing.T) bool {
 	return false
 }
 
-func begin(p arena_c.ProcessPlan) error { return arena_c.ProcessHeapOf().Begin(p) }
+func begin(p arena_c.ProcessPlan) error {
+	_, err := arena_c.ProcessHeapOf().Begin(p)
+	return err
+}
 
 func TestBegin(t *testing.T) {
 	if !inChild(t) {

@@ -43,7 +43,7 @@ func newShared(t *testing.T) (arena.Heap, arena.Shared, []byte) {
 func isWhole(heap arena.Heap, block []byte, live uint64) bool {
 	heap.Flush()
 	h := (*arena_c.Heap)(unsafe.Pointer(unsafe.SliceData(block)))
-	ranges := make([]arena_c.HeapRange, len(block)/32)
+	ranges := make([]arena_c.Block, len(block)/32)
 	n, code := h.Walk(ranges)
 	return code == arena_c.OK && h.Live == live && n == live+1
 }

@@ -94,8 +94,8 @@ var works = map[string]func(p *play, worker int) func(){
 		return func() { must(pool.Put(pool.Get())); pool.Peak() }
 	},
 	"proxy": func(p *play, worker int) func() {
-		x, chunks := arena.NewProxy("x", newHeap(p, worker)), arena.NewPoolProxy("y", newChunks(p, worker))
-		return func() { must(onHeap.Delete(x, onHeap.New(x))); must(chunks.Put(chunks.Get())) }
+		x := arena.NewProxy("x", newHeap(p, worker))
+		return func() { must(onHeap.Delete(x, onHeap.New(x))) }
 	},
 }
 

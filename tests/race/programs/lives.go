@@ -212,10 +212,10 @@ var ends = map[string]func(p *play) (*frog, func()){
 		onHeap.New(h)
 		return x, func() { _, err := h.Realloc(unsafe.Pointer(x), 500); must(err) } // end/shared-realloc second
 	},
-	"proxy-put": func(p *play) (*frog, func()) {
-		chunks := arena.NewPoolProxy("y", newChunks(p, 0))
-		x := chunks.Get()
-		return x, func() { must(chunks.Put(x)) } // end/proxy-put second
+	"proxy-free": func(p *play) (*frog, func()) {
+		proxy := arena.NewProxy("y", newHeap(p, 0))
+		x := onHeap.New(proxy)
+		return x, func() { must(onHeap.Delete(proxy, x)) } // end/proxy-free second
 	},
 }
 

@@ -15,7 +15,7 @@ import (
 //export Begin
 func Begin(out *C.char, room C.int) {
 	text := "begun"
-	if err := arena_c.ProcessHeapOf().Begin(arena_c.ProcessPlan{Size: 8 << 20}); err != nil {
+	if _, err := arena_c.ProcessHeapOf().Begin(arena_c.ProcessPlan{Size: 8 << 20}); err != nil {
 		text = err.Error()
 	}
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(out)), room-1), text)
