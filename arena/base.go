@@ -36,7 +36,8 @@ func (b Base) Bytes() []byte {
 func (b Base) offset(p unsafe.Pointer, size uint64, what string) uint64 {
 	offset := arena_c.Place(p, b.start)
 	if offset > b.size || size > b.size-offset {
-		panic(fmt.Sprintf("arena: BUG: the target of a %s is outside its base of %d bytes: copy it there first", what, b.size))
+		panic(fmt.Sprintf("arena: BUG: the target of a %s is outside its base of %d bytes: copy it there first", what,
+			b.size))
 	}
 	return offset + 1
 }

@@ -79,7 +79,8 @@ func TestOutsideTheBase(t *testing.T) {
 func TestHostileOffsets(t *testing.T) {
 	block := arena.NewBlock(256, 64)
 	base := arena.BaseOf(block)
-	for _, stored := range []uint64{0, 1, 2, 9, 249, 250, 256, 257, 1 << 38, math.MaxInt64, math.MaxUint64 - 7, math.MaxUint64} {
+	for _, stored := range []uint64{0, 1, 2, 9, 249, 250, 256, 257, 1 << 38, math.MaxInt64, math.MaxUint64 - 7,
+		math.MaxUint64} {
 		for _, count := range []uint64{0, 1, 31, 32, 33, 1 << 31, 1 << 61, 1 << 62, math.MaxUint64} {
 			raw := [2]uint64{stored, count}
 			s := (*arena.Slice[uint64])(unsafe.Pointer(&raw)).Get(base)

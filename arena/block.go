@@ -11,7 +11,8 @@ import (
 // to 1 MiB. It is for tests and tools; a budget takes its memory from the system.
 func NewBlock(size, align int) []byte {
 	if size < 0 || align < arena_c.LineSize || align > arena_c.AlignMax || align&(align-1) != 0 {
-		panic(fmt.Sprintf("arena: BUG: NewBlock of %d bytes aligned to %d; an alignment is a power of two from 64 to 1 MiB", size, align))
+		panic(fmt.Sprintf("arena: BUG: NewBlock of %d bytes aligned to %d; "+
+			"an alignment is a power of two from 64 to 1 MiB", size, align))
 	}
 	raw := make([]byte, size+align-1)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) & uintptr(align-1))
@@ -23,14 +24,17 @@ func NewBlock(size, align int) []byte {
 func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena_c.Room, error) {
 	first := unsafe.Pointer(unsafe.SliceData(block))
 	if past := uintptr(first) % arena_c.LineSize; past != 0 {
-		return arena_c.Room{}, fmt.Errorf("arena: a %s's block must begin at a multiple of %d, and this one begins %d past one: allocate it "+
-			"with NewBlock, or in a scope with BytesUnzeroed(n, 64)", what, arena_c.LineSize, past)
+		return arena_c.Room{}, fmt.Errorf(
+			"arena: a %s's block must begin at a multiple of %d, and this one begins %d past one: allocate it "+
+				"with NewBlock, or in a scope with BytesUnzeroed(n, 64)", what, arena_c.LineSize, past)
 	}
 	if least := header + arena_c.LineSize; len(block) < least {
-		return arena_c.Room{}, fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what, least, len(block))
+		return arena_c.Room{}, fmt.Errorf("arena: a %s needs a block of at least %d bytes, this one has %d", what,
+			least, len(block))
 	}
 	if most := uint64(arena_c.OffsetMax - arena_c.AlignMax); uint64(len(block)) >= most {
-		return arena_c.Room{}, fmt.Errorf("arena: a %s's block must be below %d bytes, this one has %d", what, most, len(block))
+		return arena_c.Room{}, fmt.Errorf("arena: a %s's block must be below %d bytes, this one has %d", what, most,
+			len(block))
 	}
 	room := arena_c.RoomOf(kind, first, uint64(len(block)))
 	return room, room.Err()
@@ -40,7 +44,8 @@ func roomIn(block []byte, what string, kind arena_c.RoomKind, header int) (arena
 // block has becomes OffsetMax, which no arena can serve. A bad align panics.
 func asked(what string, size, align uint64) (uint64, uint64) {
 	if align == 0 || align&(align-1) != 0 || align > arena_c.AlignMax {
-		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: the alignment must be a power of two up to 1 MiB", what, size, align))
+		panic(fmt.Sprintf("arena: BUG: %s.Alloc of %d bytes aligned to %d: "+
+			"the alignment must be a power of two up to 1 MiB", what, size, align))
 	}
 	return min(size, arena_c.OffsetMax), align - 1
 }

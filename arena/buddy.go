@@ -56,8 +56,9 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 	}
 	header := arena_c.BuddyInit(room, smallest)
 	if header == nil {
-		return Buddy{}, fmt.Errorf("arena: NewBuddy needs %d bytes or more for one smallest block of %d, and has at most %d "+
-			"such blocks; this memory has %d bytes", BuddySize(1, smallest), smallest, arena_c.BuddyMost, len(block))
+		return Buddy{}, fmt.Errorf(
+			"arena: NewBuddy needs %d bytes or more for one smallest block of %d, and has at most %d such blocks; "+
+				"this memory has %d bytes", BuddySize(1, smallest), smallest, arena_c.BuddyMost, len(block))
 	}
 	return Buddy{header}, nil
 }

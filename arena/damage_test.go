@@ -29,7 +29,8 @@ func TestRingTellsDamage(t *testing.T) {
 		require.Equal(t, p, oldest)
 		if wrong > 98 {
 			require.Zero(t, has)
-			require.EqualError(t, r.Free(p), "arena: BUG: Ring.Free: overwritten words: a write past a block or into freed memory")
+			require.EqualError(t, r.Free(p), "arena: BUG: Ring.Free: overwritten words: "+
+				"a write past a block or into freed memory")
 		} else {
 			require.Equal(t, wrong, has)
 			require.NoError(t, r.Free(p))
@@ -38,7 +39,8 @@ func TestRingTellsDamage(t *testing.T) {
 			assert.LessOrEqual(t, r.Stats().Used, r.Stats().Size)
 		}
 		assert.LessOrEqual(t, r.Room(), uint64(size-128-8))
-		require.EqualError(t, r.Free(q), "arena: BUG: Ring.Free: overwritten words: a write past a block or into freed memory")
+		require.EqualError(t, r.Free(q), "arena: BUG: Ring.Free: overwritten words: "+
+			"a write past a block or into freed memory")
 		for at := r.Alloc(1, 1); at != nil; at = r.Alloc(1, 1) {
 			require.Less(t, uintptr(at)-uintptr(unsafe.Pointer(&block[0])), uintptr(size))
 		}

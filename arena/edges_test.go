@@ -27,9 +27,11 @@ func TestEdges(t *testing.T) {
 	require.NoError(t, err)
 	buddy, err := arena.NewBuddy(block(), 64)
 	require.NoError(t, err)
-	sizes := []uint64{blockSize, 1<<38 - 1, 1 << 38, 1<<38 + 1, 1<<62 - 1, 1 << 62, 1 << 63, 1<<64 - 1<<20, 1<<64 - 2, 1<<64 - 1}
-	all := map[string]arena.Allocator{"Linear": linear, "LinearFar": linear.Far(), "Stack": stack, "StackFar": stack.Far(), "Ring": ring,
-		"Frame": frame, "FrameHandle": frame.Now(), "Heap": heap, "Buddy": buddy, "Proxy": arena.NewProxy("edges", heap)}
+	sizes := []uint64{blockSize, 1<<38 - 1, 1 << 38, 1<<38 + 1, 1<<62 - 1, 1 << 62, 1 << 63, 1<<64 - 1<<20, 1<<64 - 2,
+		1<<64 - 1}
+	all := map[string]arena.Allocator{"Linear": linear, "LinearFar": linear.Far(), "Stack": stack,
+		"StackFar": stack.Far(), "Ring": ring, "Frame": frame, "FrameHandle": frame.Now(), "Heap": heap,
+		"Buddy": buddy, "Proxy": arena.NewProxy("edges", heap)}
 	for name, a := range all {
 		for _, size := range sizes {
 			for align := uint64(1); align <= arena_c.AlignMax; align *= 2 {

@@ -102,7 +102,8 @@ func ExampleBuddy() {
 	l := must(arena.NewLinear(unsafe.Slice((*byte)(b.Alloc(page, 64)), page)))
 	fmt.Println(must(b.SizeOf(wide)), uintptr(wide)%(4*page), l.Alloc(3900, 8) != nil)
 	s := b.Stats()
-	fmt.Println(s.Live, "live of", s.Used/page, "pages, asked for", (s.Given-s.Internal)/page, "largest free", b.LargestFree()/page)
+	fmt.Println(s.Live, "live of", s.Used/page, "pages, asked for", (s.Given-s.Internal)/page, "largest free",
+		b.LargestFree()/page)
 	fmt.Println(b.Free(wide), b.Free(wide))
 	// Output:
 	// 16384 0 true

@@ -28,11 +28,12 @@ var (
 // the remainder of the block isn't used. The block's contents are lost.
 func NewFrame(block []byte, buffers int) (Frame, error) {
 	if buffers < arena_c.FrameMin || buffers > arena_c.FrameMax {
-		return Frame{}, fmt.Errorf("arena: a Frame has %d to %d buffers, not %d", arena_c.FrameMin, arena_c.FrameMax, buffers)
+		return Frame{}, fmt.Errorf("arena: a Frame has %d to %d buffers, not %d", arena_c.FrameMin, arena_c.FrameMax,
+			buffers)
 	}
 	if least := arena_c.FrameSize(1, uint64(buffers)); uint64(len(block)) < least {
-		return Frame{}, fmt.Errorf("arena: a Frame of %d buffers needs a block of at least %d bytes, this one has %d", buffers, least,
-			len(block))
+		return Frame{}, fmt.Errorf("arena: a Frame of %d buffers needs a block of at least %d bytes, this one has %d",
+			buffers, least, len(block))
 	}
 	room, err := roomIn(block, "Frame", arena_c.RoomFrame, arena_c.LineSize)
 	if err != nil {

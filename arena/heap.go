@@ -49,7 +49,8 @@ func NewHeap(block []byte, parked uint64) (Heap, error) {
 		if parked != 0 {
 			least += arena_c.HeapFrontBytes
 		}
-		return Heap{}, fmt.Errorf("arena: a Heap needs a block of at least %d bytes, this one has %d", least, len(block))
+		return Heap{}, fmt.Errorf("arena: a Heap needs a block of at least %d bytes, this one has %d", least,
+			len(block))
 	}
 	return Heap{header}, nil
 }
@@ -89,7 +90,8 @@ func (was heapSeen) tell(what string, is heapSeen, err func() error) {
 // reached the damage. Of 1 + blocks/64 refused calls of Alloc, one checks all blocks.
 func (h Heap) Err() error {
 	x := h.its()
-	return damage("Heap", unsafe.Pointer(x), x.Damaged, x.Where, fmt.Sprintf("; %d bytes are out of service", x.LostBytes))
+	return damage("Heap", unsafe.Pointer(x), x.Damaged, x.Where,
+		fmt.Sprintf("; %d bytes are out of service", x.LostBytes))
 }
 
 // damage returns the error for an arena that found overwritten bytes, and nil if it found them 0
@@ -103,7 +105,8 @@ func damage(what string, header unsafe.Pointer, times, where uint64, lost string
 		p := unsafe.Add(header, where)
 		at, had = fmt.Sprintf("the last at %p, offset %d", p, where), arena_c.Had(p)
 	}
-	return fmt.Errorf("arena: BUG: %s: a write past a block or into freed memory was found %s, %s%s%s", what, timesOf(times), at, lost, had)
+	return fmt.Errorf("arena: BUG: %s: a write past a block or into freed memory was found %s, %s%s%s", what,
+		timesOf(times), at, lost, had)
 }
 
 func timesOf(n uint64) string {

@@ -157,7 +157,8 @@ func (m HeapMaker[T]) finalize(s []T) (err error) {
 // declared panics for the zero HeapMaker, whose T was never checked.
 func (m HeapMaker[T]) declared() {
 	if !m.plain {
-		panic(fmt.Sprintf("arena: BUG: a HeapMaker of %v that was never declared: make it with arena.HeapOf", reflect.TypeFor[T]()))
+		panic(fmt.Sprintf("arena: BUG: a HeapMaker of %v that was never declared: make it with arena.HeapOf",
+			reflect.TypeFor[T]()))
 	}
 }
 
@@ -165,7 +166,8 @@ func (m HeapMaker[T]) declared() {
 // panics if n is below `least`.
 func sizeOf[T any](what string, least, n int) uint64 {
 	if n < least {
-		panic(fmt.Sprintf("arena: BUG: HeapMaker.%s of %v, to %d elements: give %d or more", what, reflect.TypeFor[[]T](), n, least))
+		panic(fmt.Sprintf("arena: BUG: HeapMaker.%s of %v, to %d elements: give %d or more", what,
+			reflect.TypeFor[[]T](), n, least))
 	}
 	over, size := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(*new(T))))
 	if over != 0 || size > arena_c.OffsetMax {
@@ -186,15 +188,16 @@ func isBlock[T any](h Reallocator, p unsafe.Pointer, n int, what, of, why string
 		want = b.sizeFor(want, arena_c.AlignOf[T]())
 	}
 	if size != want {
-		return fmt.Errorf("arena: BUG: HeapMaker.%s of a %s%v: the block has %d bytes, the value %d%s", what, of, reflect.TypeFor[T](),
-			size, want, why)
+		return fmt.Errorf("arena: BUG: HeapMaker.%s of a %s%v: the block has %d bytes, the value %d%s", what, of,
+			reflect.TypeFor[T](), size, want, why)
 	}
 	return nil
 }
 
 // isSlice returns an error if s isn't all of a live block.
 func isSlice[T any](h Reallocator, s []T, what string) error {
-	return isBlock[T](h, unsafe.Pointer(unsafe.SliceData(s)), cap(s), what, "[]", ": the slice was cut, or Grow has replaced it")
+	return isBlock[T](h, unsafe.Pointer(unsafe.SliceData(s)), cap(s), what, "[]",
+		": the slice was cut, or Grow has replaced it")
 }
 
 // NewString copies text to h and returns it in the form that a T can store. base is the Base of the
@@ -221,7 +224,8 @@ func DeleteString(h Reallocator, base Base, s String) error {
 	}
 	bytes := s.bytes.Get(base)
 	if bytes == nil {
-		return fmt.Errorf("arena: BUG: DeleteString of %d bytes that aren't in the base of %d bytes", s.bytes.count, base.size)
+		return fmt.Errorf("arena: BUG: DeleteString of %d bytes that aren't in the base of %d bytes", s.bytes.count,
+			base.size)
 	}
 	return octets.DeleteSlice(h, bytes)
 }

@@ -31,8 +31,8 @@ func makers(t *testing.T, size int) map[string]arena.Reallocator {
 	require.NoError(t, err)
 	pages, err := buddy.Shared()
 	require.NoError(t, err)
-	return map[string]arena.Reallocator{"heap": newHeap(t, size), "parking heap": parking, "buddy": pages, "shared": shared,
-		"proxy": arena.NewProxy("a", newHeap(t, size))}
+	return map[string]arena.Reallocator{"heap": newHeap(t, size), "parking heap": parking, "buddy": pages,
+		"shared": shared, "proxy": arena.NewProxy("a", newHeap(t, size))}
 }
 
 // TestSlicesAreGosSlices makes, grows, cuts and frees slices at random, in parallel with Go slices,
@@ -102,7 +102,8 @@ func TestSlicesSayWhyNot(t *testing.T) {
 		assert.ErrorContains(t, err, says)
 		assert.Nil(t, longer)
 	}
-	const cut = " of a []arena_test.odd: the block has 60 bytes, the value 30: the slice was cut, or Grow has replaced it"
+	const cut = " of a []arena_test.odd: the block has 60 bytes, the value 30: the slice was cut, " +
+		"or Grow has replaced it"
 	refuses(s[:5:5], cut)
 	refuses(s[8:], "inside a block, not at its start")
 	refuses(make([]odd, 10), "not a block of this arena")
@@ -129,7 +130,8 @@ func TestSlicesSayWhyNot(t *testing.T) {
 	s, err = odds.Grow(h, nil, 2)
 	require.NoError(t, err)
 	assert.Equal(t, make([]odd, 2), s)
-	assert.PanicsWithValue(t, "arena: BUG: HeapMaker.Slice of []arena_test.odd, to -1 elements: give 0 or more", func() { odds.Slice(h, -1) })
+	assert.PanicsWithValue(t, "arena: BUG: HeapMaker.Slice of []arena_test.odd, to -1 elements: give 0 or more",
+		func() { odds.Slice(h, -1) })
 	assert.PanicsWithValue(t, "arena: BUG: HeapMaker.Grow of []arena_test.odd, to 1 elements: give 2 or more",
 		func() { _, _ = odds.Grow(h, s, 1) })
 }
@@ -243,7 +245,8 @@ func TestStringsOnAHeap(t *testing.T) {
 	assert.True(t, ok)
 	require.NoError(t, arena.DeleteString(h, base, empty))
 	require.NoError(t, arena.DeleteString(h, base, name))
-	assert.EqualError(t, arena.DeleteString(h, base, name), "arena: HeapMaker.DeleteSlice of a []uint8: arena: BUG: Heap.SizeOf: freed already")
+	assert.EqualError(t, arena.DeleteString(h, base, name),
+		"arena: HeapMaker.DeleteSlice of a []uint8: arena: BUG: Heap.SizeOf: freed already")
 	assert.ErrorContains(t, arena.DeleteString(h, base, arena.StringOf(base, block[4000:4010])), "not at its start")
 	assert.EqualError(t, arena.DeleteString(h, arena.BaseOf(block[:8]), same),
 		"arena: BUG: DeleteString of 12 bytes that aren't in the base of 8 bytes")

@@ -58,7 +58,8 @@ func saysWhyNot(t *testing.T, name string, a arena.Reallocator, has uint64) {
 	assert.EqualError(t, err, "arena: BUG: "+name+".Realloc: inside a block, not at its start")
 	q, err := a.Realloc(p, 1<<30)
 	assert.True(t, q == nil && err == nil, "full is an answer")
-	assert.PanicsWithValue(t, "arena: BUG: "+name+".Alloc of 1 bytes aligned to 3: the alignment must be a power of two up to 1 MiB",
+	assert.PanicsWithValue(t, "arena: BUG: "+name+".Alloc of 1 bytes aligned to 3: "+
+		"the alignment must be a power of two up to 1 MiB",
 		func() { a.Alloc(1, 3) })
 	require.NoError(t, a.Free(p))
 	require.NoError(t, a.Free(nil))
@@ -140,7 +141,8 @@ func TestHeapPhases(t *testing.T) {
 }
 
 func TestHeapMakers(t *testing.T) {
-	assert.PanicsWithValue(t, "arena: pet.Name (string) holds a Go pointer; use arena.String, or arena.Inline for a short text", func() {
+	assert.PanicsWithValue(t, "arena: pet.Name (string) holds a Go pointer; use arena.String, "+
+		"or arena.Inline for a short text", func() {
 		type pet struct{ Name string }
 		arena.HeapOf[pet](nil) //upfront:keeps it is refused
 	})
@@ -227,8 +229,10 @@ func TestHeapTellsDamage(t *testing.T) {
 	require.NoError(t, h.Err())
 	copy(unsafe.Slice((*byte)(q), 16), "a stray write...")
 	err = h.Free(p)
-	require.ErrorContains(t, err, "arena: BUG: Heap.Free: Heap: a write past a block or into freed memory was found once, "+
-		fmt.Sprintf("the last at %p, offset %d; 128 bytes are out of service", q, uintptr(q)-uintptr(unsafe.Pointer(&block[0]))))
+	require.ErrorContains(t, err, "arena: BUG: Heap.Free: Heap: "+
+		"a write past a block or into freed memory was found once, "+
+		fmt.Sprintf("the last at %p, offset %d; 128 bytes are out of service", q,
+			uintptr(q)-uintptr(unsafe.Pointer(&block[0]))))
 	require.Error(t, h.Free(p), "it was freed all the same")
 	s := h.Stats()
 	assert.Equal(t, []uint64{1, 128, 1, s.Size - 2*128}, []uint64{s.Live, s.Lost, s.Damaged, s.Free})

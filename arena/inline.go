@@ -18,8 +18,8 @@ import (
 type Inline[A inlineBytes] struct{ text A }
 
 type inlineBytes interface {
-	~[4]byte | ~[8]byte | ~[12]byte | ~[16]byte | ~[24]byte | ~[32]byte | ~[48]byte | ~[64]byte | ~[96]byte | ~[128]byte |
-		~[192]byte | ~[256]byte
+	~[4]byte | ~[8]byte | ~[12]byte | ~[16]byte | ~[24]byte | ~[32]byte | ~[48]byte | ~[64]byte | ~[96]byte |
+		~[128]byte | ~[192]byte | ~[256]byte
 }
 
 // Set copies text into t. It returns false, and changes nothing, if the text is too long or ends in

@@ -21,7 +21,8 @@ func TestInline(t *testing.T) {
 	assert.EqualValues(t, 16, unsafe.Sizeof(text16{}))
 	assert.EqualValues(t, 1, unsafe.Alignof(text16{}))
 	seen := map[text16]string{}
-	for _, text := range []string{"", "a", "ada", "Zoë", "\xff\xfe", "a\x00b", "\x00a", strings.Repeat("x", 15), strings.Repeat("x", 16)} {
+	for _, text := range []string{"", "a", "ada", "Zoë", "\xff\xfe", "a\x00b", "\x00a", strings.Repeat("x", 15),
+		strings.Repeat("x", 16)} {
 		var x text16
 		for _, before := range []string{"", "a longer text!!!", "b"} { // texts to overwrite
 			require.True(t, x.Set(before))
@@ -38,7 +39,8 @@ func TestInline(t *testing.T) {
 			assert.Equal(t, text, seen[x], "SetBytes made the same Inline, and keeps nothing of its bytes")
 		}
 		was := x
-		for _, bad := range []string{strings.Repeat("y", 17), strings.Repeat("y", 1000), "\x00", "a\x00", strings.Repeat("y", 15) + "\x00"} {
+		for _, bad := range []string{strings.Repeat("y", 17), strings.Repeat("y", 1000), "\x00", "a\x00",
+			strings.Repeat("y", 15) + "\x00"} {
 			assert.False(t, x.Set(bad), "%q", bad)
 			assert.False(t, x.SetBytes([]byte(bad)), "%q", bad)
 			assert.Equal(t, was, x)
@@ -75,8 +77,8 @@ func TestInlineEnds(t *testing.T) {
 	endsOf[[256]byte](t)
 }
 
-func endsOf[A [4]byte | [8]byte | [12]byte | [16]byte | [24]byte | [32]byte | [48]byte | [64]byte | [96]byte | [128]byte |
-	[192]byte | [256]byte](t *testing.T) {
+func endsOf[A [4]byte | [8]byte | [12]byte | [16]byte | [24]byte | [32]byte | [48]byte | [64]byte | [96]byte |
+	[128]byte | [192]byte | [256]byte](t *testing.T) {
 	// The bytes around x aren't zero, so a read past its end would show.
 	var among struct {
 		before [8]byte

@@ -72,11 +72,13 @@ func (l Linear) Stats() Stats { return nearStats(l.its()) }
 func (l Linear) Padding() (bytes uint64, known bool) { return l.its().Lost, arena_c.Checked }
 
 func nearStats(e *arena_c.Ends) Stats {
-	return Stats{Size: e.End - e.Start, Used: e.Cursor - e.Start, Free: e.Limit - e.Cursor, Peak: max(e.High, e.Cursor) - e.Start}
+	return Stats{Size: e.End - e.Start, Used: e.Cursor - e.Start, Free: e.Limit - e.Cursor,
+		Peak: max(e.High, e.Cursor) - e.Start}
 }
 
 func farStats(e *arena_c.Ends) Stats {
-	return Stats{Size: e.End - e.Start, Used: e.End - e.Limit, Free: e.Limit - e.Cursor, Peak: e.End - min(e.Low, e.Limit)}
+	return Stats{Size: e.End - e.Start, Used: e.End - e.Limit, Free: e.Limit - e.Cursor,
+		Peak: e.End - min(e.Low, e.Limit)}
 }
 
 // Far returns the other end of the arena, for temporary blocks. The far end allocates downwards

@@ -32,7 +32,8 @@ func NewBlockPool[T any](block []byte) (p BlockPool[T], err error) {
 	if err != nil {
 		return p, err
 	}
-	header := arena_c.PoolMake(room.Chunks(reflect.TypeFor[T](), nil), uint64(unsafe.Sizeof(zero)), arena_c.AlignOf[T](), false)
+	header := arena_c.PoolMake(room.Chunks(reflect.TypeFor[T](), nil), uint64(unsafe.Sizeof(zero)),
+		arena_c.AlignOf[T](), false)
 	if header == nil {
 		return p, fmt.Errorf("arena: a block of %d bytes has no room for a header and one chunk of %d", len(block),
 			unsafe.Sizeof(zero))

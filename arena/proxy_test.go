@@ -24,7 +24,8 @@ func TestProxyTellsWhatIsItsOwn(t *testing.T) {
 	p, q, r, s := sound.Alloc(96, 16), music.Alloc(96, 16), h.Alloc(96, 16), front.Alloc(96, 16)
 	before := [...]arena.ProxyStats{sound.Stats(), music.Stats(), front.Stats()}
 	used := h.Stats()
-	assert.Equal(t, arena.ProxyStats{Name: "sound", Live: 2, Asked: 192, Peak: 192, Total: 2}, sound.Stats(), "both clients'")
+	assert.Equal(t, arena.ProxyStats{Name: "sound", Live: 2, Asked: 192, Peak: 192, Total: 2}, sound.Stats(),
+		"both clients'")
 	inside := unsafe.Add(p, 16)
 	for _, bad := range []unsafe.Pointer{nil, unsafe.Pointer(t), inside, unsafe.Add(p, -16), q, r} {
 		if bad != nil {
@@ -57,7 +58,8 @@ func TestProxyRefusesAfterClose(t *testing.T) {
 	h := newHeap(t, 4096)
 	x := arena.NewProxy("sound", h)
 	p := x.Alloc(10, 1)
-	assert.ErrorContains(t, x.Close(), fmt.Sprintf(`arena: proxy "sound" closed with 1 of 1 blocks live: 10 bytes at %#x`, uintptr(p)))
+	assert.ErrorContains(t, x.Close(), fmt.Sprintf(
+		`arena: proxy "sound" closed with 1 of 1 blocks live: 10 bytes at %#x`, uintptr(p)))
 	assert.EqualError(t, x.Close(), `arena: BUG: proxy "sound": Close: closed already`)
 	assert.EqualError(t, x.Free(p), `arena: BUG: proxy "sound": Free: closed already`)
 	for _, q := range []unsafe.Pointer{p, nil} {
@@ -81,7 +83,8 @@ func TestProxyNamesTheFirstLeaks(t *testing.T) {
 		says := x.Close().Error()
 		assert.Equal(t, 8, strings.Count(says, "24 bytes at 0x"), says)
 		assert.True(t, strings.HasSuffix(says, more), says)
-		assert.Equal(t, arena_c.Checked, strings.Contains(says, "TestProxyNamesTheFirstLeaks"), "who asked for it: %s", says)
+		assert.Equal(t, arena_c.Checked, strings.Contains(says, "TestProxyNamesTheFirstLeaks"), "who asked for it: %s",
+			says)
 		h.Reset()
 	}
 }
@@ -149,7 +152,8 @@ func TestProxyTrace(t *testing.T) {
 	require.NoError(t, x.Free(p))
 	x.Trace(nil)
 	x.Alloc(8, 8)
-	assert.Equal(t, []string{"gave 32 true", "took 32 true", "gave 64 true", "refused 4096 false", "took 64 true"}, seen)
+	assert.Equal(t, []string{"gave 32 true", "took 32 true", "gave 64 true", "refused 4096 false", "took 64 true"},
+		seen)
 }
 
 func TestProxyIsAReallocator(t *testing.T) {

@@ -144,8 +144,8 @@ func (s Shared) Err() error {
 		return s.damage()
 	}
 	if code == arena_c.Corrupt {
-		return fmt.Errorf("arena: BUG: %s from C refused, or with overwritten bytes found; the last: %s of the block at %#x: %v", callsOf(calls), call,
-			address, code)
+		return fmt.Errorf("arena: BUG: %s from C refused, or with overwritten bytes found; the last: "+
+			"%s of the block at %#x: %v", callsOf(calls), call, address, code)
 	}
 	return fmt.Errorf("arena: BUG: %s from C refused; the last: %s of %#x: %v", callsOf(calls), call, address, code)
 }

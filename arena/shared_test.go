@@ -54,7 +54,8 @@ func TestSharedSaysWhyNot(t *testing.T) {
 	for h.Alloc(64, 16) != nil {
 	}
 	_, err = h.Shared()
-	assert.EqualError(t, err, fmt.Sprintf("arena: arena.Heap has no %d bytes left for a lock", unsafe.Sizeof(arena_c.Shared{})))
+	assert.EqualError(t, err, fmt.Sprintf("arena: arena.Heap has no %d bytes left for a lock",
+		unsafe.Sizeof(arena_c.Shared{})))
 }
 
 func TestSharedLockOutlivesAPanic(t *testing.T) {
@@ -80,7 +81,8 @@ func TestSharedSaysWhoWentPastIt(t *testing.T) {
 		assert.Nil(t, s.Alloc(64, 16))
 		*busy = 0
 		assert.EqualError(t, s.Err(),
-			"arena: BUG: 1 call refused: another goroutine or thread is in a call: put one lock around every call, the lock of the Shared")
+			"arena: BUG: 1 call refused: another goroutine or thread is in a call: put one lock around every call, "+
+				"the lock of the Shared")
 	}
 	h, err := arena.NewHeap(block, 0)
 	require.NoError(t, err)

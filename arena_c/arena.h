@@ -57,7 +57,9 @@ static inline uint64_t upfront_arena_up(const upfront_arena *a, uint64_t offset,
     return ((from + offset + mask) & ~mask) - from;
 }
 
-static inline uint64_t upfront_arena_aligned(const upfront_arena *a, uint64_t mask) { return upfront_arena_up(a, a->cursor, mask); }
+static inline uint64_t upfront_arena_aligned(const upfront_arena *a, uint64_t mask) {
+    return upfront_arena_up(a, a->cursor, mask);
+}
 
 /* Makes [start, limit) the arena's bytes, all free. No generation may allocate; the next one
  * continues the count. */
@@ -79,7 +81,9 @@ static inline int upfront_arena_refuses(upfront_arena *a) {
     return 1;
 }
 
-static inline uint64_t upfront_arena_purpose(const upfront_arena *a) { return a->asked == UPFRONT_PURPOSE ? UPFRONT_PURPOSE : 0; }
+static inline uint64_t upfront_arena_purpose(const upfront_arena *a) {
+    return a->asked == UPFRONT_PURPOSE ? UPFRONT_PURPOSE : 0;
+}
 #else
 #define upfront_arena_refuses(a) 0
 #define upfront_arena_purpose(a) 0

@@ -111,7 +111,9 @@ static inline int upfront_enter(const uint64_t *busy, const uint64_t *raced) {
     return 0;
 }
 
-static inline void upfront_leave(const uint64_t *busy) { __atomic_store_n((uint64_t *)(uintptr_t)busy, 0, __ATOMIC_RELEASE); }
+static inline void upfront_leave(const uint64_t *busy) {
+    __atomic_store_n((uint64_t *)(uintptr_t)busy, 0, __ATOMIC_RELEASE);
+}
 #else
 #define upfront_enter(busy, raced) 1
 #define upfront_leave(busy) ((void)0)
@@ -148,7 +150,8 @@ static inline uint64_t upfront_round_up(uint64_t n, uint64_t align) { return (n 
 /* Reports whether a block is good for an arena: aligned to a cache line, of at least `least` bytes,
  * and small enough that all offsets stay below UPFRONT_OFFSET_MAX. */
 static inline int upfront_is_block(const void *block, uint64_t size, uint64_t least) {
-    return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least && size < UPFRONT_OFFSET_MAX - UPFRONT_ALIGN_MAX;
+    return block != NULL && (uintptr_t)block % UPFRONT_LINE == 0 && size >= least &&
+           size < UPFRONT_OFFSET_MAX - UPFRONT_ALIGN_MAX;
 }
 
 /* One block in the output of a walk over a heap, a buddy or a ring. Offsets count from the arena's

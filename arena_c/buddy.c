@@ -6,9 +6,7 @@ static uint64_t buddy_bytes(const upfront_buddy *b, uint64_t order) { return b->
 
 static uint64_t buddy_free(const upfront_buddy *b) { return b->end - b->first - b->used; }
 
-static uint64_t buddy_offset(const upfront_buddy *b, uint64_t from) {
-    return b->first + (from - b->low) * b->smallest;
-}
+static uint64_t buddy_offset(const upfront_buddy *b, uint64_t from) { return b->first + (from - b->low) * b->smallest; }
 
 static char *buddy_address(const upfront_buddy *b, uint64_t from) {
     return (char *)(uintptr_t)b + buddy_offset(b, from);
@@ -170,8 +168,7 @@ static int buddy_search(const upfront_buddy *b, uint64_t order, uint64_t *from, 
             half = upfront_buddy_half(b, at, 1);
     }
     /* overwritten bytes must not lead to an allocation */
-    return *had >= order && *from >= b->low &&
-           *from + buddy_blocks(*had) <= upfront_buddy_high(b) &&
+    return *had >= order && *from >= b->low && *from + buddy_blocks(*had) <= upfront_buddy_high(b) &&
            (*had > 0 || *upfront_buddy_byte(b, at) == upfront_buddy_sum(b, at));
 }
 
@@ -237,7 +234,8 @@ static uint64_t buddy_wide(const upfront_buddy *b, uint64_t size, uint64_t order
     return order + (UPFRONT_LOOKS(b) && buddy_bytes(b, order) - size < UPFRONT_BUDDY_ZONE);
 }
 
-static int buddy_look_for(upfront_buddy *b, uint64_t size, uint64_t order, uint64_t *held, uint64_t *from, uint64_t *had) {
+static int buddy_look_for(upfront_buddy *b, uint64_t size, uint64_t order, uint64_t *held, uint64_t *from,
+                          uint64_t *had) {
     *held = buddy_wide(b, size, order);
     if (buddy_search(b, *held, from, had))
         return 1;
@@ -259,7 +257,8 @@ static void buddy_gave(upfront_buddy *b, uint64_t from, uint64_t size, uint64_t 
 
 /* Frees a block, which then rests. */
 static void buddy_retire(upfront_buddy *b, upfront_buddy_found f) {
-    uint64_t natural = upfront_buddy_natural(b, f.from, f.order), bytes = buddy_bytes(b, f.order), newest = b->rest.newest;
+    uint64_t natural = upfront_buddy_natural(b, f.from, f.order), bytes = buddy_bytes(b, f.order),
+             newest = b->rest.newest;
     upfront_note_ended(buddy_address(b, f.from));
     upfront_mark_dead(buddy_address(b, f.from), bytes);
     b->used -= buddy_bytes(b, natural);
@@ -403,8 +402,7 @@ static int buddy_can_grow(const upfront_buddy *b, uint64_t from, uint64_t had, u
     if (had == 0 && (*upfront_buddy_byte(b, from + 1) & UPFRONT_BUDDY_RIGHT) != 0)
         return 0;
     for (had += had == 0; had < order; had++)
-        if (*upfront_buddy_byte(b, upfront_buddy_at(from + buddy_blocks(had), had)) !=
-            upfront_buddy_whole(had))
+        if (*upfront_buddy_byte(b, upfront_buddy_at(from + buddy_blocks(had), had)) != upfront_buddy_whole(had))
             return 0;
     return 1;
 }
@@ -568,8 +566,8 @@ void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size) {
 
 uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t smallest) {
     uint64_t end[40], orders, i, j; /* Li, in smallest blocks */
-    if (smallest == 0 || (smallest & (smallest - 1)) != 0 || (largest & (largest - 1)) != 0 ||
-        largest < smallest || live > UPFRONT_OFFSET_MAX)
+    if (smallest == 0 || (smallest & (smallest - 1)) != 0 || (largest & (largest - 1)) != 0 || largest < smallest ||
+        live > UPFRONT_OFFSET_MAX)
         return 0;
     live /= smallest;
     orders = (uint64_t)(__builtin_ctzll(largest) - __builtin_ctzll(smallest));

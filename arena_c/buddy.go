@@ -8,7 +8,8 @@ package arena_c
 // #cgo nocallback upfront_buddy_block
 // static inline void *upfront_buddy_alloc_at(upfront_buddy *b, uint64_t size, uint64_t align, uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_buddy_alloc(b, size, align))
-// static inline int upfront_buddy_free_at(upfront_buddy *b, void *p, uint32_t site) UPFRONT_AT_SITE(int, upfront_buddy_free(b, p))
+// static inline int upfront_buddy_free_at(upfront_buddy *b, void *p, uint32_t site)
+//     UPFRONT_AT_SITE(int, upfront_buddy_free(b, p))
 // static inline void *upfront_buddy_realloc_at(upfront_buddy *b, void *p, uint64_t size, uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_buddy_realloc(b, p, size))
 // #cgo nocallback upfront_buddy_init
@@ -184,5 +185,6 @@ func (b *Buddy) EdgesHold() bool {
 	byteOf := func(at uint64) uint8 {
 		return *(*uint8)(unsafe.Add(unsafe.Pointer(b), uint64(unsafe.Sizeof(*b))+at-b.Low&^1-1))
 	}
-	return (b.Low%2 == 0 || byteOf(b.Low)&C.UPFRONT_BUDDY_LEFT != 0) && (high%2 == 0 || byteOf(high)&C.UPFRONT_BUDDY_RIGHT != 0)
+	return (b.Low%2 == 0 || byteOf(b.Low)&C.UPFRONT_BUDDY_LEFT != 0) &&
+		(high%2 == 0 || byteOf(high)&C.UPFRONT_BUDDY_RIGHT != 0)
 }

@@ -151,8 +151,7 @@ static inline uint64_t upfront_buddy_peak(const upfront_buddy *b) { return b->pe
  *
  * Trusted: first, end, smallest, low and root. Not detected: wrong but possible values of peaks,
  * sums and the counts of refusals. */
-int upfront_buddy_walk(const upfront_buddy *b, upfront_block *out, uint64_t room,
-                       uint64_t *count);
+int upfront_buddy_walk(const upfront_buddy *b, upfront_block *out, uint64_t room, uint64_t *count);
 
 /* As upfront_heap_hook. */
 void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size);
@@ -218,18 +217,14 @@ static inline uint8_t *upfront_buddy_byte(const upfront_buddy *b, uint64_t at) {
 }
 
 /* Returns the order of the block whose halves meet at a boundary. */
-static inline uint64_t upfront_buddy_order(uint64_t at) {
-    return (uint64_t)__builtin_ctzll(at) + 1;
-}
+static inline uint64_t upfront_buddy_order(uint64_t at) { return (uint64_t)__builtin_ctzll(at) + 1; }
 
 /* Returns the boundary of the block of an order above 0 that contains a smallest block. */
 static inline uint64_t upfront_buddy_at(uint64_t smallest, uint64_t order) {
     return (smallest >> order << order) | (UINT64_C(1) << (order - 1));
 }
 
-static inline uint8_t upfront_buddy_whole(uint64_t order) {
-    return (uint8_t)(UPFRONT_BUDDY_SPLIT + order + 1);
-}
+static inline uint8_t upfront_buddy_whole(uint64_t order) { return (uint8_t)(UPFRONT_BUDDY_SPLIT + order + 1); }
 
 /* Returns the boundary of one half of a block of order 2 or more. If the half reaches outside of
  * the buddy, it is the boundary of the half's largest part inside. */
@@ -311,8 +306,7 @@ int upfront_buddy_rests(const upfront_buddy *b, uint64_t from);
 #endif
 
 /* The work of upfront_buddy_walk, for callers that have entered a call already. */
-int upfront_buddy_look(const upfront_buddy *b, upfront_block *out, uint64_t room,
-                       uint64_t *count);
+int upfront_buddy_look(const upfront_buddy *b, upfront_block *out, uint64_t room, uint64_t *count);
 
 #ifdef __cplusplus
 }

@@ -54,8 +54,7 @@ uint64_t upfront_buddy_dirt(const upfront_buddy *b, upfront_buddy_found f) {
 }
 #endif
 
-int upfront_buddy_look(const upfront_buddy *b, upfront_block *out, uint64_t room,
-                       uint64_t *count) {
+int upfront_buddy_look(const upfront_buddy *b, upfront_block *out, uint64_t room, uint64_t *count) {
     uint64_t from, high, used = 0, live = 0, redzones = 0;
     if (b == NULL)
         return UPFRONT_BAD_ARGUMENT;
@@ -89,14 +88,13 @@ int upfront_buddy_look(const upfront_buddy *b, upfront_block *out, uint64_t room
 #else
     (void)redzones;
 #endif
-    if (used != b->used + b->padded + b->rest.bytes || live != b->live + b->rest.blocks || b->used > b->phase || b->phase > b->peak ||
-        b->scattered > b->failed)
+    if (used != b->used + b->padded + b->rest.bytes || live != b->live + b->rest.blocks || b->used > b->phase ||
+        b->phase > b->peak || b->scattered > b->failed)
         return UPFRONT_CORRUPT;
     return *count > room && out != NULL ? UPFRONT_FULL : UPFRONT_OK;
 }
 
-int upfront_buddy_walk(const upfront_buddy *b, upfront_block *out, uint64_t room,
-                       uint64_t *count) {
+int upfront_buddy_walk(const upfront_buddy *b, upfront_block *out, uint64_t room, uint64_t *count) {
     uint64_t named;
     int checks = out == NULL && room == 0, code;
     if (count == NULL && checks)

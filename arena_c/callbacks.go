@@ -46,11 +46,14 @@ package arena_c
 //     static int64_t shared_##kind##_size_of(void *shared, uintptr_t p) { \
 //         LOCKED(kind, int64_t, upfront_##kind##_size_of(s->arena, (void *)p)) \
 //     } \
-//     static int shared_##kind##_check(void *shared, uintptr_t p) { LOCKED(kind, int, upfront_##kind##_check(s->arena, (void *)p)) } \
+//     static int shared_##kind##_check(void *shared, uintptr_t p) { \
+//         LOCKED(kind, int, upfront_##kind##_check(s->arena, (void *)p)) \
+//     } \
 //     static pthread_mutex_t *shared_##kind##_lock(void *shared) { return &((upfront_shared_##kind *)shared)->lock; } \
 //     static upfront_misuse shared_##kind##_misuse(void *shared) { LOCKED(kind, upfront_misuse, s->misuse) } \
 //     static const shared_kind shared_##kind = {shared_##kind##_init, shared_##kind##_alloc, shared_##kind##_free, \
-//         shared_##kind##_realloc, shared_##kind##_size_of, shared_##kind##_check, shared_##kind##_lock, shared_##kind##_misuse, \
+//         shared_##kind##_realloc, shared_##kind##_size_of, shared_##kind##_check, shared_##kind##_lock, \
+//         shared_##kind##_misuse, \
 //         upfront_shared_##kind##_malloc, upfront_shared_##kind##_calloc, upfront_shared_##kind##_realloc, \
 //         upfront_shared_##kind##_free, upfront_shared_##kind##_size};
 //

@@ -83,7 +83,8 @@ static inline void upfront_misuse_note(upfront_misuse *m, const char *call, cons
 }
 
 /* Counts the call if it found damage. `damaged` and `where` are the arena's words. */
-static inline void upfront_misuse_look(upfront_misuse *m, const char *call, const void *arena, uint64_t damaged, uint64_t where) {
+static inline void upfront_misuse_look(upfront_misuse *m, const char *call, const void *arena, uint64_t damaged,
+                                       uint64_t where) {
     if (m->damaged == damaged)
         return;
     m->damaged = damaged;
@@ -107,83 +108,83 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
 /* Defines, for a kind of arena that frees in any order, upfront_shared_KIND (an arena with a lock)
  * and its functions. The context of the functions is the address of an upfront_shared_KIND.
  * upfront_shared_KIND_init initializes it and returns 0, or the error of pthread_mutex_init. */
-#define UPFRONT_SHARED(kind)                                                                                  \
-    typedef struct upfront_shared_##kind {                                                                    \
-        upfront_##kind *arena;                                                                                \
-        upfront_misuse misuse;                                                                                \
-        pthread_mutex_t lock;                                                                                 \
-    } upfront_shared_##kind;                                                                                  \
-                                                                                                              \
-    static inline void upfront_shared_##kind##_look(upfront_shared_##kind *s, const char *call) {             \
-        if (s->arena != NULL)                                                                                 \
-            upfront_misuse_look(&s->misuse, call, s->arena, s->arena->damaged, s->arena->where);              \
-    }                                                                                                         \
-                                                                                                              \
-    static inline int upfront_shared_##kind##_init(upfront_shared_##kind *s, upfront_##kind *arena) {         \
-        memset(s, 0, sizeof *s);                                                                              \
-        s->arena = arena;                                                                                     \
-        return pthread_mutex_init(&s->lock, NULL);                                                            \
-    }                                                                                                         \
-                                                                                                              \
-    static inline void *upfront_shared_##kind##_malloc(void *context, size_t size) {                          \
-        upfront_shared_##kind *s = (upfront_shared_##kind *)context;                                          \
-        int taken;                                                                                            \
-        void *p;                                                                                              \
-        taken = upfront_shared_lock(&s->lock);                                                                \
-        p = upfront_##kind##_alloc(s->arena, size, UPFRONT_HEAP_ALIGN);                                       \
-        upfront_shared_##kind##_look(s, "malloc");                                                            \
-        upfront_shared_unlock(&s->lock, taken);                                                               \
-        return p;                                                                                             \
-    }                                                                                                         \
-                                                                                                              \
-    static inline void *upfront_shared_##kind##_calloc(void *context, size_t count, size_t size) {            \
-        void *p = NULL;                                                                                       \
-        if (size == 0 || count <= SIZE_MAX / size)                                                            \
-            p = upfront_shared_##kind##_malloc(context, count * size);                                        \
-        return p == NULL ? NULL : memset(p, 0, count * size);                                                 \
-    }                                                                                                         \
-                                                                                                              \
-    static inline void *upfront_shared_##kind##_realloc(void *context, void *p, size_t size) {                \
-        upfront_shared_##kind *s = (upfront_shared_##kind *)context;                                          \
-        int taken;                                                                                            \
-        void *q;                                                                                              \
-        taken = upfront_shared_lock(&s->lock);                                                                \
-        q = upfront_##kind##_realloc(s->arena, p, size);                                                      \
+#define UPFRONT_SHARED(kind) \
+    typedef struct upfront_shared_##kind { \
+        upfront_##kind *arena; \
+        upfront_misuse misuse; \
+        pthread_mutex_t lock; \
+    } upfront_shared_##kind; \
+\
+    static inline void upfront_shared_##kind##_look(upfront_shared_##kind *s, const char *call) { \
+        if (s->arena != NULL) \
+            upfront_misuse_look(&s->misuse, call, s->arena, s->arena->damaged, s->arena->where); \
+    } \
+\
+    static inline int upfront_shared_##kind##_init(upfront_shared_##kind *s, upfront_##kind *arena) { \
+        memset(s, 0, sizeof *s); \
+        s->arena = arena; \
+        return pthread_mutex_init(&s->lock, NULL); \
+    } \
+\
+    static inline void *upfront_shared_##kind##_malloc(void *context, size_t size) { \
+        upfront_shared_##kind *s = (upfront_shared_##kind *)context; \
+        int taken; \
+        void *p; \
+        taken = upfront_shared_lock(&s->lock); \
+        p = upfront_##kind##_alloc(s->arena, size, UPFRONT_HEAP_ALIGN); \
+        upfront_shared_##kind##_look(s, "malloc"); \
+        upfront_shared_unlock(&s->lock, taken); \
+        return p; \
+    } \
+\
+    static inline void *upfront_shared_##kind##_calloc(void *context, size_t count, size_t size) { \
+        void *p = NULL; \
+        if (size == 0 || count <= SIZE_MAX / size) \
+            p = upfront_shared_##kind##_malloc(context, count * size); \
+        return p == NULL ? NULL : memset(p, 0, count * size); \
+    } \
+\
+    static inline void *upfront_shared_##kind##_realloc(void *context, void *p, size_t size) { \
+        upfront_shared_##kind *s = (upfront_shared_##kind *)context; \
+        int taken; \
+        void *q; \
+        taken = upfront_shared_lock(&s->lock); \
+        q = upfront_##kind##_realloc(s->arena, p, size); \
         if (q == NULL && p != NULL) { /* full, or p is why */ \
-            int code = upfront_##kind##_check(s->arena, p);                                                   \
-            if (code < 0)                                                                                     \
-                upfront_misuse_note(&s->misuse, "realloc", p, code);                                          \
-        }                                                                                                     \
-        upfront_shared_##kind##_look(s, "realloc");                                                           \
-        upfront_shared_unlock(&s->lock, taken);                                                               \
-        return q;                                                                                             \
-    }                                                                                                         \
-                                                                                                              \
-    static inline void upfront_shared_##kind##_free(void *context, void *p) {                                 \
-        upfront_shared_##kind *s = (upfront_shared_##kind *)context;                                          \
-        int code, taken;                                                                                      \
-        if (p == NULL)                                                                                        \
-            return;                                                                                           \
-        taken = upfront_shared_lock(&s->lock);                                                                \
-        code = upfront_##kind##_free(s->arena, p);                                                            \
-        if (code != UPFRONT_OK && (s->arena == NULL || s->arena->damaged == s->misuse.damaged))               \
-            upfront_misuse_note(&s->misuse, "free", p, code);                                                 \
-        upfront_shared_##kind##_look(s, "free");                                                              \
-        upfront_shared_unlock(&s->lock, taken);                                                               \
-    }                                                                                                         \
-                                                                                                              \
-    static inline size_t upfront_shared_##kind##_size(void *context, void *p) {                               \
-        upfront_shared_##kind *s = (upfront_shared_##kind *)context;                                          \
-        int64_t size;                                                                                         \
-        int taken;                                                                                            \
-        if (p == NULL)                                                                                        \
-            return 0;                                                                                         \
-        taken = upfront_shared_lock(&s->lock);                                                                \
-        size = upfront_##kind##_size_of(s->arena, p);                                                         \
-        if (size < 0)                                                                                         \
-            upfront_misuse_note(&s->misuse, "size", p, size);                                                 \
-        upfront_shared_unlock(&s->lock, taken);                                                               \
-        return size < 0 ? 0 : (size_t)size;                                                                   \
+            int code = upfront_##kind##_check(s->arena, p); \
+            if (code < 0) \
+                upfront_misuse_note(&s->misuse, "realloc", p, code); \
+        } \
+        upfront_shared_##kind##_look(s, "realloc"); \
+        upfront_shared_unlock(&s->lock, taken); \
+        return q; \
+    } \
+\
+    static inline void upfront_shared_##kind##_free(void *context, void *p) { \
+        upfront_shared_##kind *s = (upfront_shared_##kind *)context; \
+        int code, taken; \
+        if (p == NULL) \
+            return; \
+        taken = upfront_shared_lock(&s->lock); \
+        code = upfront_##kind##_free(s->arena, p); \
+        if (code != UPFRONT_OK && (s->arena == NULL || s->arena->damaged == s->misuse.damaged)) \
+            upfront_misuse_note(&s->misuse, "free", p, code); \
+        upfront_shared_##kind##_look(s, "free"); \
+        upfront_shared_unlock(&s->lock, taken); \
+    } \
+\
+    static inline size_t upfront_shared_##kind##_size(void *context, void *p) { \
+        upfront_shared_##kind *s = (upfront_shared_##kind *)context; \
+        int64_t size; \
+        int taken; \
+        if (p == NULL) \
+            return 0; \
+        taken = upfront_shared_lock(&s->lock); \
+        size = upfront_##kind##_size_of(s->arena, p); \
+        if (size < 0) \
+            upfront_misuse_note(&s->misuse, "size", p, size); \
+        upfront_shared_unlock(&s->lock, taken); \
+        return size < 0 ? 0 : (size_t)size; \
     }
 
 UPFRONT_SHARED(heap)
@@ -197,18 +198,18 @@ UPFRONT_SHARED(buddy)
  * be macros. */
 /* expands the arguments before ## pastes them */
 #define UPFRONT_CALLBACKS(name, kind) UPFRONT_CALLBACKS_OF(name, kind)
-#define UPFRONT_CALLBACKS_OF(name, kind)                                                                      \
-    static upfront_shared_##kind name = {NULL, {0, NULL, NULL, 0, 0}, PTHREAD_MUTEX_INITIALIZER};                \
-    UPFRONT_UNUSED static inline void *name##_malloc(size_t size) {                                           \
-        return upfront_shared_##kind##_malloc(&name, size);                                                   \
-    }                                                                                                         \
-    UPFRONT_UNUSED static inline void *name##_calloc(size_t count, size_t size) {                             \
-        return upfront_shared_##kind##_calloc(&name, count, size);                                            \
-    }                                                                                                         \
-    UPFRONT_UNUSED static inline void *name##_realloc(void *p, size_t size) {                                 \
-        return upfront_shared_##kind##_realloc(&name, p, size);                                               \
-    }                                                                                                         \
-    UPFRONT_UNUSED static inline void name##_free(void *p) { upfront_shared_##kind##_free(&name, p); }        \
+#define UPFRONT_CALLBACKS_OF(name, kind) \
+    static upfront_shared_##kind name = {NULL, {0, NULL, NULL, 0, 0}, PTHREAD_MUTEX_INITIALIZER}; \
+    UPFRONT_UNUSED static inline void *name##_malloc(size_t size) { \
+        return upfront_shared_##kind##_malloc(&name, size); \
+    } \
+    UPFRONT_UNUSED static inline void *name##_calloc(size_t count, size_t size) { \
+        return upfront_shared_##kind##_calloc(&name, count, size); \
+    } \
+    UPFRONT_UNUSED static inline void *name##_realloc(void *p, size_t size) { \
+        return upfront_shared_##kind##_realloc(&name, p, size); \
+    } \
+    UPFRONT_UNUSED static inline void name##_free(void *p) { upfront_shared_##kind##_free(&name, p); } \
     UPFRONT_UNUSED static inline size_t name##_size(void *p) { return upfront_shared_##kind##_size(&name, p); }
 
 #ifdef __cplusplus

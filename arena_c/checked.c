@@ -14,9 +14,11 @@ static struct {
 
 uint32_t upfront_text_add(const char *text, uint64_t size) {
     uint32_t id = texts.count + 1, at = texts.used;
-    if (id == UPFRONT_TEXTS || size >= UPFRONT_TEXTS_BYTES - at) return 0;
+    if (id == UPFRONT_TEXTS || size >= UPFRONT_TEXTS_BYTES - at)
+        return 0;
     /* an empty text may have no address */
-    if (size != 0) memcpy(texts.text + at, text, (size_t)size);
+    if (size != 0)
+        memcpy(texts.text + at, text, (size_t)size);
     texts.text[at + size] = 0;
     texts.at[id] = at;
     texts.used = at + (uint32_t)size + 1;
@@ -48,7 +50,8 @@ int upfront_failed(void) { return __atomic_load_n(&failing.refused, __ATOMIC_SEQ
 int upfront_refuses(void) {
     int asks = upfront_request;
     upfront_request = 0;
-    if (!asks || __atomic_load_n(&failing.left, __ATOMIC_SEQ_CST) <= 0 || __atomic_sub_fetch(&failing.left, 1, __ATOMIC_SEQ_CST) != 0)
+    if (!asks || __atomic_load_n(&failing.left, __ATOMIC_SEQ_CST) <= 0 ||
+        __atomic_sub_fetch(&failing.left, 1, __ATOMIC_SEQ_CST) != 0)
         return 0;
     __atomic_store_n(&failing.refused, 1, __ATOMIC_SEQ_CST);
     return 1;
@@ -165,7 +168,8 @@ static void add_thing(upfront_words *w, const upfront_map *m, const upfront_foun
 
 /* `verb` is the access; `to` precedes how the object ended. */
 static void add_found(upfront_words *w, const upfront_found *f, const char *name, const char *verb, const char *to) {
-    static const char *const what[] = {"", "past the end of an object", "before the start of an object", "", "to a live object", "to bytes of no object"};
+    static const char *const what[] = {"", "past the end of an object", "before the start of an object",
+                                       "", "to a live object",          "to bytes of no object"};
     add(w, "upfront: BUG: ");
     add(w, verb);
     add(w, " ");

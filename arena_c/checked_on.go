@@ -4,7 +4,9 @@ package arena_c
 
 // #cgo CFLAGS: -DUPFRONT_CHECKED
 // #include "checked.h"
-// static inline void upfront_mark_type_at(uintptr_t position, uint32_t type) { upfront_mark_type((const void *)position, type); }
+// static inline void upfront_mark_type_at(uintptr_t position, uint32_t type) {
+//     upfront_mark_type((const void *)position, type);
+// }
 // static inline uint64_t upfront_row_objects(const upfront_row *r, upfront_live_object *out, uint64_t room) {
 //     const upfront_arena *a = &r->arena.arena;
 //     return upfront_mirror_objects((const char *)(uintptr_t)a + a->start, r->end - a->start, out, room);
@@ -77,7 +79,8 @@ func liveObjects(r unsafe.Pointer, each func(offset, size uint64, made, typed ui
 	live.Lock()
 	defer live.Unlock()
 	for {
-		all := uint64(C.upfront_row_objects((*C.upfront_row)(r), unsafe.SliceData(live.list), C.uint64_t(len(live.list))))
+		all := uint64(C.upfront_row_objects((*C.upfront_row)(r), unsafe.SliceData(live.list),
+			C.uint64_t(len(live.list))))
 		if all == math.MaxUint64 {
 			return false
 		}

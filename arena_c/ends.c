@@ -26,7 +26,9 @@ void *upfront_ends_alloc(upfront_ends *e, uint64_t size, uint64_t align) {
 }
 
 void *upfront_ends_alloc_far(upfront_ends *e, uint64_t size, uint64_t align) {
-    return upfront_arena_may_ask((upfront_arena *)e, align) ? upfront_ends_bump_far(e, e->arena.gen, upfront_size(size), align - 1) : NULL;
+    return upfront_arena_may_ask((upfront_arena *)e, align)
+               ? upfront_ends_bump_far(e, e->arena.gen, upfront_size(size), align - 1)
+               : NULL;
 }
 
 static void ends_note(upfront_ends *e) {

@@ -24,7 +24,7 @@ extern "C" {
  * far end's position is the limit. */
 typedef struct upfront_ends {
     upfront_arena arena;
-    uint64_t end;      /* past the last byte of the block: the far end starts here */
+    uint64_t end; /* past the last byte of the block: the far end starts here */
     /* the near end's highest position; updated before bytes are freed */
     uint64_t high;
     uint64_t low;      /* the far end's lowest position; updated with `high` */

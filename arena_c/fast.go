@@ -305,7 +305,8 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 	switch {
 	case p.Gen != gen:
 		return Stale
-	case chunk == nil && (index >= uint64(p.Count) || puts == 0 || (uint32(handle>>32)^*p.Generation(index))&^p.Handles != 0):
+	case chunk == nil && (index >= uint64(p.Count) || puts == 0 ||
+		(uint32(handle>>32)^*p.Generation(index))&^p.Handles != 0):
 		return Foreign
 	case chunk == nil:
 		return Double

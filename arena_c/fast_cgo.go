@@ -3,15 +3,21 @@
 package arena_c
 
 // #include "upfront.h"
-// static inline void *upfront_scopes_bump_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
+// static inline void *upfront_scopes_bump_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask,
+//     uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_scopes_bump(h, gen, size, mask))
-// static inline void *upfront_scopes_grow_at(upfront_scopes *h, uint64_t gen, uint64_t from, uint64_t size, uint32_t site)
+// static inline void *upfront_scopes_grow_at(upfront_scopes *h, uint64_t gen, uint64_t from, uint64_t size,
+//     uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_scopes_grow(h, gen, from, size))
-// static inline void *upfront_scopes_node_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint32_t site)
+// static inline void *upfront_scopes_node_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask,
+//     uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_scopes_node(h, gen, size, mask))
-// static inline void upfront_scopes_close_at(upfront_scopes *h, uint32_t site) UPFRONT_DO_AT_SITE(upfront_scopes_close(h))
-// static inline void upfront_arena_cut_at(upfront_arena *a, uint64_t to, uint32_t site) UPFRONT_DO_AT_SITE(upfront_arena_cut(a, to))
-// static inline void *upfront_pool_get_at(upfront_pool *p, uint64_t gen, uint32_t site) UPFRONT_AT_SITE(void *, upfront_pool_get(p, gen))
+// static inline void upfront_scopes_close_at(upfront_scopes *h, uint32_t site)
+//     UPFRONT_DO_AT_SITE(upfront_scopes_close(h))
+// static inline void upfront_arena_cut_at(upfront_arena *a, uint64_t to, uint32_t site)
+//     UPFRONT_DO_AT_SITE(upfront_arena_cut(a, to))
+// static inline void *upfront_pool_get_at(upfront_pool *p, uint64_t gen, uint32_t site)
+//     UPFRONT_AT_SITE(void *, upfront_pool_get(p, gen))
 // static inline void *upfront_pool_get_handle_at(upfront_pool *p, uint64_t gen, uint64_t *handle, uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_pool_get_handle(p, gen, handle))
 // static inline int upfront_pool_put_handle_at(upfront_pool *p, uint64_t gen, uint64_t handle, uint32_t site)
@@ -222,13 +228,15 @@ func (p *Pool) lookAt(gen uint64, chunk unsafe.Pointer) {
 	}
 	index := *p.Number(p.Free - 1)
 	if index >= p.Count || *p.State(uint64(index)) != ChunkFresh && *p.State(uint64(index)) != ChunkFree {
-		panic(fmt.Sprintf("upfront: BUG: a write before the chunks of a pool of %d chunks of %d bytes: its next chunk, "+
-			"number %d, isn't free", p.Count, p.Stride, index))
+		panic(fmt.Sprintf(
+			"upfront: BUG: a write before the chunks of a pool of %d chunks of %d bytes: its next chunk, "+
+				"number %d, isn't free", p.Count, p.Stride, index))
 	}
 }
 
 func Put[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers, x *T) (ok bool) {
-	return C.upfront_pool_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x))), site()) == C.UPFRONT_OK
+	return C.upfront_pool_put_at(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(unsafe.Pointer(x))),
+		site()) == C.UPFRONT_OK
 }
 
 func (p *Pool) At(gen, handle uint64) unsafe.Pointer {
@@ -236,7 +244,8 @@ func (p *Pool) At(gen, handle uint64) unsafe.Pointer {
 }
 
 func GetHandle[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x *T, handle uint64) {
-	x = whole[T](p, gen, C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)), site()))
+	x = whole[T](p, gen, C.upfront_pool_get_handle_at(p.c(), C.uint64_t(gen), (*C.uint64_t)(unsafe.Pointer(&handle)),
+		site()))
 	if x != nil {
 		Zero(unsafe.Pointer(x), unsafe.Sizeof(*x))
 	}

@@ -33,7 +33,9 @@ upfront_frame *upfront_frame_init(void *block, uint64_t size, uint64_t buffers) 
 }
 
 void *upfront_frame_alloc(upfront_frame *f, uint64_t size, uint64_t align) {
-    return upfront_arena_may_ask((upfront_arena *)f, align) ? upfront_frame_bump(f, f->arena.gen, upfront_size(size), align - 1) : NULL;
+    return upfront_arena_may_ask((upfront_arena *)f, align)
+               ? upfront_frame_bump(f, f->arena.gen, upfront_size(size), align - 1)
+               : NULL;
 }
 
 void upfront_frame_next(upfront_frame *f) {

@@ -83,7 +83,8 @@ static inline int heap_is_whole(const upfront_heap *h, uint64_t at) {
     if (upfront_heap_off(h, at) != 0 || !heap_agrees(h, at) || !(upfront_heap_is_inside(h, next) | (next == 0)) ||
         !(upfront_heap_is_inside(h, last) | (last == 0)))
         return 0;
-    return ((next == 0) | (upfront_heap_word(h, next + 24) == at)) & (int)(upfront_heap_word(h, heap_link(h, at, last)) == at);
+    return ((next == 0) | (upfront_heap_word(h, next + 24) == at)) &
+           (int)(upfront_heap_word(h, heap_link(h, at, last)) == at);
 }
 
 /* pre: both neighbours are live. */
@@ -124,8 +125,8 @@ static inline int heap_may_melt(const upfront_heap *h, uint64_t at) {
     uint64_t behind = at + upfront_heap_size(h, at), hole = heap_hole(h, at);
     if (!upfront_heap_is_live(h, behind) && !heap_is_whole(h, behind))
         return 0;
-    return hole == 0 || (hole <= at - h->first && upfront_heap_size(h, at - hole) == hole && !upfront_heap_is_live(h, at - hole) &&
-                         heap_is_whole(h, at - hole));
+    return hole == 0 || (hole <= at - h->first && upfront_heap_size(h, at - hole) == hole &&
+                         !upfront_heap_is_live(h, at - hole) && heap_is_whole(h, at - hole));
 }
 
 /* Frees a block together with its free neighbours. pre: heap_may_melt. */
@@ -219,7 +220,8 @@ upfront_heap *upfront_heap_init(void *block, uint64_t size, uint64_t parked) {
 static uint64_t heap_look(upfront_heap *h, uint64_t from, uint64_t below, uint64_t need, uint64_t align) {
     uint64_t looks = UPFRONT_HEAP_SCAN, c, at;
     for (c = heap_next_class(h, from); c < below; c = heap_next_class(h, c + 1))
-        for (at = *upfront_heap_list(h, c); at != 0 && upfront_heap_is_inside(h, at); at = upfront_heap_word(h, at + 16)) {
+        for (at = *upfront_heap_list(h, c); at != 0 && upfront_heap_is_inside(h, at);
+             at = upfront_heap_word(h, at + 16)) {
             if (looks-- == 0) {
                 h->bounded += h->sizes == 0; /* parked blocks may still serve the request */
                 return 0;
@@ -245,7 +247,10 @@ static inline uint64_t heap_search(upfront_heap *h, uint64_t need, uint64_t alig
  * overwritten. */
 static inline uint64_t heap_parked(const upfront_heap *h, uint64_t size) {
     uint64_t at = *upfront_heap_front(h, size);
-    return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == UPFRONT_HEAP_TURNED && upfront_heap_size(h, at) == size ? at : 0;
+    return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == UPFRONT_HEAP_TURNED &&
+                   upfront_heap_size(h, at) == size
+               ? at
+               : 0;
 }
 
 static inline uint64_t heap_bit(uint64_t size) { return UINT64_C(1) << (size / 16 - 2); }
@@ -304,7 +309,8 @@ static int heap_may_lead(const upfront_heap *h, uint64_t to) { return to == 0 ||
 
 /* Reports whether the links of a free or parked block are possible. */
 static int heap_may_link(const upfront_heap *h, uint64_t at) {
-    return heap_may_lead(h, upfront_heap_word(h, at + 16)) && (upfront_heap_is_live(h, at) || heap_may_lead(h, upfront_heap_word(h, at + 24)));
+    return heap_may_lead(h, upfront_heap_word(h, at + 16)) &&
+           (upfront_heap_is_live(h, at) || heap_may_lead(h, upfront_heap_word(h, at + 24)));
 }
 
 static void heap_met(upfront_heap *h, uint64_t at) {
@@ -350,7 +356,8 @@ static void heap_shut_all(upfront_heap *h) {
     for (at = h->first; at != h->end; at = next) {
         int stands = upfront_heap_stands(h, at);
         next = stands ? at + upfront_heap_size(h, at) : heap_resume(h, at, &sure);
-        if (stands && (heap_lives(h, at) || upfront_heap_off(h, at) == UPFRONT_HEAP_SHUT || (at >= sure && heap_may_stay(h, at))))
+        if (stands &&
+            (heap_lives(h, at) || upfront_heap_off(h, at) == UPFRONT_HEAP_SHUT || (at >= sure && heap_may_stay(h, at))))
             continue;
         heap_shut(h, at, next - at, stands ? at >= sure && !upfront_heap_is_live(h, at) : heap_was_free(h, at, next));
     }
@@ -548,7 +555,8 @@ static inline void *heap_again(upfront_heap *h, uint64_t asked) {
     heap_pop(h, need, at);
     h->live++;
     heap_use(h, need);
-    upfront_heap_seal(h, at, upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE, heap_body(need, asked, UPFRONT_HEAP_ALIGN));
+    upfront_heap_seal(h, at, upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE,
+                      heap_body(need, asked, UPFRONT_HEAP_ALIGN));
     return upfront_mark_live((char *)h + at + UPFRONT_HEAP_HEADER, asked);
 }
 
@@ -558,7 +566,8 @@ UPFRONT_COLD static void *heap_take_mended(upfront_heap *h, uint64_t size, uint6
 /* Checks the fill of the bytes about to be allocated in a free block, and of the header after
  * them. */
 static void heap_meet(upfront_heap *h, uint64_t at, uint64_t bytes) {
-    uint64_t size = upfront_heap_size(h, at), end = bytes + UPFRONT_HEAP_LEAST < size ? bytes + UPFRONT_HEAP_LEAST : size;
+    uint64_t size = upfront_heap_size(h, at),
+             end = bytes + UPFRONT_HEAP_LEAST < size ? bytes + UPFRONT_HEAP_LEAST : size;
     uint64_t dirt = h->plain ? 0 : upfront_heap_dirt_in(h, at + UPFRONT_HEAP_LEAST, at + end);
     if (dirt != 0) {
         h->damaged++;

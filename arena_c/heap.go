@@ -4,7 +4,8 @@ package arena_c
 // // The site is an argument, because the next call of a goroutine may run on another thread.
 // static inline void *upfront_heap_alloc_at(upfront_heap *h, uint64_t size, uint64_t align, uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_heap_alloc(h, size, align))
-// static inline int upfront_heap_free_at(upfront_heap *h, void *p, uint32_t site) UPFRONT_AT_SITE(int, upfront_heap_free(h, p))
+// static inline int upfront_heap_free_at(upfront_heap *h, void *p, uint32_t site)
+//     UPFRONT_AT_SITE(int, upfront_heap_free(h, p))
 // static inline void *upfront_heap_realloc_at(upfront_heap *h, void *p, uint64_t size, uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_heap_realloc(h, p, size))
 // typedef struct heap_run { void *run; uint64_t size, at; } heap_run;
@@ -122,7 +123,8 @@ func (h *Heap) outside(p unsafe.Pointer) bool {
 
 // Alloc is upfront_heap_alloc.
 func (h *Heap) Alloc(size, align uint64) unsafe.Pointer {
-	return crossed(writes(&h.Used), C.upfront_heap_alloc_at(h.c(), C.uint64_t(size), C.uint64_t(align), C.uint32_t(Here(1))))
+	return crossed(writes(&h.Used), C.upfront_heap_alloc_at(h.c(), C.uint64_t(size), C.uint64_t(align),
+		C.uint32_t(Here(1))))
 }
 
 // Free is upfront_heap_free. In race builds it overwrites the dead block, so that a goroutine that

@@ -52,7 +52,8 @@ static int heap_rest_ok(const upfront_heap *h) {
     uint64_t at, last = 0, listed = 0, bytes = 0;
     for (at = h->rest.oldest; at != 0; at = upfront_heap_word(h, at)) {
         uint64_t header = at - UPFRONT_HEAP_HEADER;
-        if (!upfront_heap_is_inside(h, header) || upfront_heap_off(h, header) != UPFRONT_HEAP_TURNED || listed++ == h->rest.blocks)
+        if (!upfront_heap_is_inside(h, header) || upfront_heap_off(h, header) != UPFRONT_HEAP_TURNED ||
+            listed++ == h->rest.blocks)
             return 0;
         bytes += upfront_heap_size(h, header);
         last = at;
@@ -92,8 +93,8 @@ static int heap_fronts_ok(const upfront_heap *h, uint64_t count) {
     uint64_t size, at, listed = 0, sizes = 0;
     for (size = UPFRONT_HEAP_LEAST; h->fronts != 0 && size <= UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER; size += 16)
         for (at = *upfront_heap_front(h, size); at != 0; at = upfront_heap_word(h, at + 16)) {
-            if (!upfront_heap_is_inside(h, at) || upfront_heap_off(h, at) != UPFRONT_HEAP_TURNED || upfront_heap_size(h, at) != size ||
-                listed++ == count)
+            if (!upfront_heap_is_inside(h, at) || upfront_heap_off(h, at) != UPFRONT_HEAP_TURNED ||
+                upfront_heap_size(h, at) != size || listed++ == count)
                 return 0;
             sizes |= UINT64_C(1) << (size / 16 - 2);
         }
@@ -134,11 +135,13 @@ int upfront_heap_look(const upfront_heap *h, upfront_block *out, uint64_t room, 
         }
         *count = ++named;
     }
-    if (upfront_heap_off(h, at) != 0 || !heap_before_ok(h, at, before) || used != h->used || live != h->live || used > h->phase)
+    if (upfront_heap_off(h, at) != 0 || !heap_before_ok(h, at, before) || used != h->used || live != h->live ||
+        used > h->phase)
         return UPFRONT_CORRUPT;
     if (lost != h->lost || lost_bytes != h->lost_bytes)
         return UPFRONT_CORRUPT;
-    if (!heap_lists_ok(h, named - live - parked - lost) || !heap_fronts_ok(h, parked - h->rest.blocks) || !heap_rest_ok(h))
+    if (!heap_lists_ok(h, named - live - parked - lost) || !heap_fronts_ok(h, parked - h->rest.blocks) ||
+        !heap_rest_ok(h))
         return UPFRONT_CORRUPT;
     return named > room && out != NULL ? UPFRONT_FULL : UPFRONT_OK;
 }
@@ -198,7 +201,8 @@ int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t 
     for (at = h->first; at != h->end; at += block) {
         uint64_t word = upfront_heap_word(h, at + 8), off = upfront_heap_off(h, at), kept, slack = 0;
         block = kept = word & UPFRONT_HEAP_SIZE;
-        if ((upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) != before || block > h->end - at || block < UPFRONT_HEAP_HEADER)
+        if ((upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) != before || block > h->end - at ||
+            block < UPFRONT_HEAP_HEADER)
             return UPFRONT_CORRUPT;
         before = block;
         if (off == 0 && (word & UPFRONT_HEAP_LIVE) != 0) {

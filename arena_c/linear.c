@@ -12,7 +12,9 @@ upfront_arena *upfront_arena_init(void *block, uint64_t size, uint64_t header) {
     return a;
 }
 
-upfront_linear *upfront_linear_init(void *block, uint64_t size) { return upfront_arena_init(block, size, sizeof(upfront_linear)); }
+upfront_linear *upfront_linear_init(void *block, uint64_t size) {
+    return upfront_arena_init(block, size, sizeof(upfront_linear));
+}
 
 void *upfront_linear_alloc(upfront_linear *l, uint64_t size, uint64_t align) {
     return upfront_arena_may_ask(l, align) ? upfront_arena_bump(l, l->gen, upfront_size(size), align - 1) : NULL;

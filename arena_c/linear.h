@@ -36,8 +36,7 @@ int upfront_linear_rewind(upfront_linear *l, uint64_t gen, uint64_t cursor);
  * offset `floor`, the newest mark: a rewind to the mark must find the blocks below it as they were.
  * UPFRONT_FOREIGN for an address that isn't allocated. A block of 0 bytes at the mark isn't below
  * it. */
-int upfront_linear_resize(upfront_linear *l, uint64_t gen, uint64_t floor, const void *p,
-                          uint64_t old, uint64_t size);
+int upfront_linear_resize(upfront_linear *l, uint64_t gen, uint64_t floor, const void *p, uint64_t old, uint64_t size);
 
 #ifdef __cplusplus
 }

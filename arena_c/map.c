@@ -11,7 +11,8 @@ static int is_line(const upfront_map_arena *a, uint64_t slots, uint64_t pools) {
 }
 
 /* Does upfront_map_size and fills in the map's header. */
-static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard, upfront_map *m) {
+static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard,
+                        upfront_map *m) {
     uint64_t i, arenas_size = 0;
     memset(m, 0, sizeof *m);
     m->magic = UPFRONT_MAP_MAGIC;
@@ -34,7 +35,8 @@ static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_
     return m->tables != 0 && m->size < UPFRONT_OFFSET_MAX ? m->size : 0;
 }
 
-uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard) {
+uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools,
+                          uint64_t guard) {
     upfront_map m;
     return measure(arenas, count, slots, pools, guard, &m);
 }
@@ -43,7 +45,8 @@ uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint6
  * it. */
 static upfront_row *lay_out_row(upfront_map *m, uint64_t index, const upfront_map_arena *a, uint64_t start) {
     upfront_row *r = upfront_map_row(m, index);
-    upfront_row_init(r, m, a->name, start, start + a->size, a->slots, a->pools, upfront_map_records_at(m, index) - upfront_distance(r, m),
+    upfront_row_init(r, m, a->name, start, start + a->size, a->slots, a->pools,
+                     upfront_map_records_at(m, index) - upfront_distance(r, m),
                      upfront_map_headers_at(m, index) - upfront_distance(r, m));
     return r;
 }
@@ -96,13 +99,14 @@ static uint64_t lay_out(upfront_map *m, const upfront_map_arena *a, uint64_t fir
     return start;
 }
 
-upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count, uint64_t slots,
-                              uint64_t pools, uint64_t guard) {
+upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count,
+                              uint64_t slots, uint64_t pools, uint64_t guard) {
     upfront_map *m = (upfront_map *)block;
     upfront_map made;
     int earlier;
     uint64_t i, start, row = 0, needed = measure(arenas, count, slots, pools, guard, &made);
-    if (block == NULL || (uintptr_t)block % UPFRONT_EDGE != 0 || needed == 0 || size < needed || size >= UPFRONT_OFFSET_MAX)
+    if (block == NULL || (uintptr_t)block % UPFRONT_EDGE != 0 || needed == 0 || size < needed ||
+        size >= UPFRONT_OFFSET_MAX)
         return NULL;
     earlier = m->magic != 0;
     *m = made;
@@ -130,11 +134,13 @@ void upfront_map_over(upfront_map *m) {
  * region each other region that isn't a sibling. */
 static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
     const upfront_row *r = upfront_map_row(m, row), *o = upfront_map_row(m, other);
-    return other == row || (r->kind == UPFRONT_REGION && o->kind == UPFRONT_REGION && upfront_row_group(o) != upfront_row_group(r));
+    return other == row ||
+           (r->kind == UPFRONT_REGION && o->kind == UPFRONT_REGION && upfront_row_group(o) != upfront_row_group(r));
 }
 
 static int is_c_row(const upfront_row *r) {
-    return !((r->arena.odd | r->temp.odd) & UPFRONT_CLOSING) && upfront_scopes_is_c(&r->temp, 0) && upfront_scopes_is_c(&r->arena, 0);
+    return !((r->arena.odd | r->temp.odd) & UPFRONT_CLOSING) && upfront_scopes_is_c(&r->temp, 0) &&
+           upfront_scopes_is_c(&r->arena, 0);
 }
 
 static void empty(upfront_row *r) {
@@ -178,7 +184,8 @@ static int may_reconfigure(const upfront_map *m, uint64_t row, const uint64_t *s
 
 int upfront_map_reconfigure(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
     uint64_t i, start;
-    if (m == NULL || sizes == NULL || row >= m->rows || count - 1 >= m->rows - row || !may_reconfigure(m, row, sizes, count))
+    if (m == NULL || sizes == NULL || row >= m->rows || count - 1 >= m->rows - row ||
+        !may_reconfigure(m, row, sizes, count))
         return UPFRONT_BAD_ARGUMENT;
     for (i = 0; i < count; i++)
         if (upfront_map_row(m, row + i)->arena.depth != 0)
@@ -186,7 +193,8 @@ int upfront_map_reconfigure(upfront_map *m, uint64_t row, const uint64_t *sizes,
     start = upfront_map_start(m, upfront_map_row(m, row));
     for (i = 0; i < count; i++) {
         upfront_row *r = upfront_map_row(m, row + i), was = *r;
-        upfront_row_init(r, m, was.name, start, start + sizes[i], was.arena.slots, was.pools, was.arena.records, was.headers);
+        upfront_row_init(r, m, was.name, start, start + sizes[i], was.arena.slots, was.pools, was.arena.records,
+                         was.headers);
         r->arena.owner = was.arena.owner;
         r->arena.base = was.arena.base;
         r->arena.odd = was.arena.odd;

@@ -78,8 +78,9 @@ func (m *Map) c() *C.upfront_map { return (*C.upfront_map)(checked(m)) }
 
 // MapSize is upfront_map_size.
 func MapSize(arenas []Arena, slots, pools, guard uint64) uint64 {
-	return uint64(C.upfront_map_size((*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)),
-		C.uint64_t(slots), C.uint64_t(pools), C.uint64_t(guard)))
+	list := (*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas)))
+	return uint64(C.upfront_map_size(list, C.uint64_t(len(arenas)), C.uint64_t(slots), C.uint64_t(pools),
+		C.uint64_t(guard)))
 }
 
 // MapTables is upfront_map_tables.
@@ -93,14 +94,15 @@ func (m *Map) Over() { C.upfront_map_over(m.c()) }
 
 // MapInit is upfront_map_init.
 func MapInit(block unsafe.Pointer, size uint64, arenas []Arena, slots, pools, guard uint64) *Map {
-	return (*Map)(unsafe.Pointer(C.upfront_map_init(block, C.uint64_t(size),
-		(*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas))), C.uint64_t(len(arenas)), C.uint64_t(slots), C.uint64_t(pools),
-		C.uint64_t(guard))))
+	list := (*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas)))
+	return (*Map)(unsafe.Pointer(C.upfront_map_init(block, C.uint64_t(size), list, C.uint64_t(len(arenas)),
+		C.uint64_t(slots), C.uint64_t(pools), C.uint64_t(guard))))
 }
 
 // Reconfigure is upfront_map_reconfigure.
 func (m *Map) Reconfigure(row uint64, sizes []uint64) Code {
-	return Code(C.upfront_map_reconfigure(m.c(), C.uint64_t(row), (*C.uint64_t)(unsafe.SliceData(sizes)), C.uint64_t(len(sizes))))
+	return Code(C.upfront_map_reconfigure(m.c(), C.uint64_t(row), (*C.uint64_t)(unsafe.SliceData(sizes)),
+		C.uint64_t(len(sizes))))
 }
 
 // Walk is upfront_map_walk: it returns the number of ranges, or with Corrupt the index of the row.

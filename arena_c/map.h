@@ -27,8 +27,8 @@ enum {
     UPFRONT_RANGE_TABLES = 1, /* control words */
     UPFRONT_RANGE_USED = 2,   /* the near end of an arena */
     UPFRONT_RANGE_FREE = 3,
-    UPFRONT_RANGE_TEMP = 4,     /* the far end of an arena */
-    UPFRONT_RANGE_EDGE = 5,     /* unused, up to the next edge */
+    UPFRONT_RANGE_TEMP = 4,      /* the far end of an arena */
+    UPFRONT_RANGE_EDGE = 5,      /* unused, up to the next edge */
     UPFRONT_RANGE_UNPLANNED = 6, /* unused: the block is larger than the plan's sum */
     UPFRONT_RANGE_GUARD = 7      /* unused: between two arenas, for pages without access */
 };
@@ -44,10 +44,10 @@ typedef struct upfront_map_arena {
 
 typedef struct upfront_map {
     uint64_t magic;
-    uint64_t size;  /* bytes of the block */
-    uint64_t rows;  /* number of arenas, siblings included */
-    uint64_t slots; /* scopes of all rows */
-    uint64_t pools; /* pool headers of all rows */
+    uint64_t size;   /* bytes of the block */
+    uint64_t rows;   /* number of arenas, siblings included */
+    uint64_t slots;  /* scopes of all rows */
+    uint64_t pools;  /* pool headers of all rows */
     uint64_t tables; /* bytes of the tables: a function of the three words above */
     uint64_t guard;  /* bytes of the guard after the tables and after each arena */
     uint64_t unused;
@@ -84,7 +84,9 @@ static inline uint64_t upfront_map_start(const upfront_map *m, const upfront_row
     return upfront_distance(r, m) + r->arena.arena.start;
 }
 
-static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *r) { return upfront_distance(r, m) + r->end; }
+static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *r) {
+    return upfront_distance(r, m) + r->end;
+}
 
 /* The maximum of rows, and of slots and pools of a row. A map has at least one row, and a row one
  * slot. */
@@ -99,9 +101,13 @@ static inline int upfront_map_are_counts(uint64_t slots, uint64_t pools) {
     return slots - 1 < UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
 }
 
-static inline int upfront_map_is_kind(uint64_t kind) { return kind - UPFRONT_REGION <= UPFRONT_SCRATCH - UPFRONT_REGION; }
+static inline int upfront_map_is_kind(uint64_t kind) {
+    return kind - UPFRONT_REGION <= UPFRONT_SCRATCH - UPFRONT_REGION;
+}
 
-static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_OFFSET_MAX && guard % UPFRONT_EDGE == 0; }
+static inline int upfront_map_is_guard(uint64_t guard) {
+    return guard < UPFRONT_OFFSET_MAX && guard % UPFRONT_EDGE == 0;
+}
 
 /* Returns the size of the head, which handles point to. Handles may outlive their map, and a stale
  * one must find a header of its kind in the next map's head. The map's header and the rows are at
@@ -111,7 +117,8 @@ static inline int upfront_map_is_guard(uint64_t guard) { return guard < UPFRONT_
  * and so on, powers of two and the sizes halfway between. `pools` counts the pools of all rows. */
 static inline uint64_t upfront_map_head_of(uint64_t rows, uint64_t pools, uint64_t part) {
     uint64_t size = UPFRONT_HEAD_LEAST;
-    while (sizeof(upfront_map) + rows * sizeof(upfront_row) > size / part || pools * sizeof(upfront_pool) > size - size / part)
+    while (sizeof(upfront_map) + rows * sizeof(upfront_row) > size / part ||
+           pools * sizeof(upfront_pool) > size - size / part)
         size += (size & (size - 1)) == 0 ? size / 2 : size / 3;
     return size;
 }
@@ -138,7 +145,9 @@ static inline upfront_tables upfront_map_tables(uint64_t rows, uint64_t slots, u
     return t;
 }
 
-static inline upfront_tables upfront_map_tables_of(const upfront_map *m) { return upfront_map_tables(m->rows, m->slots, m->pools); }
+static inline upfront_tables upfront_map_tables_of(const upfront_map *m) {
+    return upfront_map_tables(m->rows, m->slots, m->pools);
+}
 
 /* Return the offsets of a row's records and of its pools' headers, which follow those of the row
  * before it. pre: index <= map->rows, and the row before is laid out. */
@@ -161,15 +170,16 @@ static inline uint64_t upfront_map_headers_at(const upfront_map *m, uint64_t ind
 /* Returns the bytes of the whole map; 0 if they reach UPFRONT_OFFSET_MAX, or an argument or a kind
  * is out of bounds. guard is a multiple of UPFRONT_EDGE. slots and pools are the defaults for
  * rows. */
-uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
+uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools,
+                          uint64_t guard);
 
 /* Lays the map out in the block, which is aligned to UPFRONT_EDGE and has at least upfront_map_size
  * bytes. The tables must be zero, or those of an earlier map in the same block with the same head
  * and headers (upfront_map_tables). Scopes and pools that the earlier map left open are then
  * closed, without their finalizers. Generations continue, so handles of the earlier map stay stale.
  * Returns NULL if an argument is out of bounds. */
-upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas,
-                              uint64_t count, uint64_t slots, uint64_t pools, uint64_t guard);
+upfront_map *upfront_map_init(void *block, uint64_t size, const upfront_map_arena *arenas, uint64_t count,
+                              uint64_t slots, uint64_t pools, uint64_t guard);
 
 /* Ends the map. From now on the map's handles read only the head, so all other bytes may be dropped
  * or made unreadable until the next upfront_map_init. pre: no scope is open. */

@@ -14,8 +14,8 @@ static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
         if (i == 0 || i > h->depth) {
             if (r->gen != 0)
                 return 0;
-        } else if (r->gen <= r[-1].gen || r->gen > h->arena.next || r->mark - from > to - from || !chain_holds(r->chain, from, to) ||
-                   (h->back == 0 && i > 1 && r->mark < r[-1].mark)) {
+        } else if (r->gen <= r[-1].gen || r->gen > h->arena.next || r->mark - from > to - from ||
+                   !chain_holds(r->chain, from, to) || (h->back == 0 && i > 1 && r->mark < r[-1].mark)) {
             return 0;
         }
     }
@@ -63,8 +63,8 @@ static int pool_lies(const upfront_pool *p, uint64_t numbers, uint64_t first, ui
     uint64_t beside = first - numbers, needed = p->count * UINT64_C(5);
     if (p->handles != 0)
         needed += p->count * UINT64_C(4);
-    return numbers % 8 == 0 && first % 8 == 0 && numbers <= first && first <= end && beside == upfront_round_up(needed, 8) &&
-           p->count <= (end - first) / p->stride;
+    return numbers % 8 == 0 && first % 8 == 0 && numbers <= first && first <= end &&
+           beside == upfront_round_up(needed, 8) && p->count <= (end - first) / p->stride;
 }
 
 static int pool_holds(const upfront_map *m, const upfront_row *r, const upfront_pool *p) {
@@ -118,9 +118,11 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
     for (i = 0; i < sizeof r->unused / sizeof r->unused[0]; i++)
         if (r->unused[i] != 0)
             return 0;
-    if ((r->over.mark | r->over.chain | r->over.gen | r->over.asked | r->over.count | r->over.limit | r->over.edge | r->over.ran) != 0)
+    if ((r->over.mark | r->over.chain | r->over.gen | r->over.asked | r->over.count | r->over.limit | r->over.edge |
+         r->over.ran) != 0)
         return 0;
-    if (upfront_map_start(m, r) != start || end - start > m->size - start || upfront_map_behind(end, m->guard) > m->size)
+    if (upfront_map_start(m, r) != start || end - start > m->size - start ||
+        upfront_map_behind(end, m->guard) > m->size)
         return 0;
     if (!end_holds(r, &r->arena, a->start, r->end) || !end_holds(r, &r->temp, a->limit - back, r->end - back))
         return 0;

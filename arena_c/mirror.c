@@ -449,7 +449,8 @@ void upfront_mark_type(const void *p, uint32_t type) {
     uint64_t at;
     int window;
     note *n = note_around(p, &m, &at, &window);
-    if (m == NULL && (m = mirror_at((uintptr_t)p, &window)) != NULL && (at = place_of(m, (uintptr_t)p, window)) != m->size)
+    if (m == NULL && (m = mirror_at((uintptr_t)p, &window)) != NULL &&
+        (at = place_of(m, (uintptr_t)p, window)) != m->size)
         n = note_of(m, at, window);
     if (n != NULL && n->word & NOTE_LIVE)
         n->word = n->word % NOTE_TYPE | type * NOTE_TYPE;
@@ -520,7 +521,8 @@ void upfront_mirror_close(void *block) {
         for (window = 0; window < 2; window++)
             /* bytes that were never poisoned have no shadow memory; don't touch it */
             if (m->edges[i].used >> window & 1)
-                UPFRONT_UNPOISON((void *)(line_of(m, i * UPFRONT_EDGE, window) - ZONE_BEFORE), edge_size() + ZONE_BEFORE);
+                UPFRONT_UNPOISON((void *)(line_of(m, i * UPFRONT_EDGE, window) - ZONE_BEFORE),
+                                 edge_size() + ZONE_BEFORE);
     __atomic_store_n(&m->block_size, 0, __ATOMIC_RELEASE);
 }
 
@@ -630,7 +632,8 @@ static int check_window(const mirror *m, uint64_t at, uint64_t end, int window, 
             continue;
         if (word & NOTE_LIVE) {
             uintptr_t last = stop + (uintptr_t)behind(size);
-            if ((bad = wrong(m, start - ZONE_BEFORE, start, window)) < start || (bad = wrong(m, stop, last, window)) < last)
+            if ((bad = wrong(m, start - ZONE_BEFORE, start, window)) < start ||
+                (bad = wrong(m, stop, last, window)) < last)
                 break;
             continue;
         }
@@ -648,7 +651,8 @@ static int check_window(const mirror *m, uint64_t at, uint64_t end, int window, 
 int upfront_mirror_check(const void *from, uint64_t size, upfront_found *found) {
     uint64_t at;
     const mirror *m = mirror_of((uintptr_t)from, &at);
-    return !LOOKS || m == NULL || (check_window(m, at, at + size, 0, found) && check_window(m, at, at + size, 1, found));
+    return !LOOKS || m == NULL ||
+           (check_window(m, at, at + size, 0, found) && check_window(m, at, at + size, 1, found));
 }
 
 void upfront_mark_over(void *from, uint64_t size) {

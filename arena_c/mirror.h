@@ -195,10 +195,28 @@ static inline void upfront_mark_dead(void *p, uint64_t size) { upfront_mark_ende
 
 /* Bodies of functions with a parameter `site`. Each call passes the number, because the next call
  * of a goroutine may run on another thread. */
-#define UPFRONT_DO_AT_SITE(call) { UPFRONT_SITE(site); UPFRONT_REQUEST(1); call; UPFRONT_REQUEST(0); UPFRONT_SITE(0); }
-#define UPFRONT_AT_SITE(type, call) { type answer; UPFRONT_DO_AT_SITE(answer = call) return answer; }
+#define UPFRONT_DO_AT_SITE(call) \
+    { \
+        UPFRONT_SITE(site); \
+        UPFRONT_REQUEST(1); \
+        call; \
+        UPFRONT_REQUEST(0); \
+        UPFRONT_SITE(0); \
+    }
+#define UPFRONT_AT_SITE(type, call) \
+    { \
+        type answer; \
+        UPFRONT_DO_AT_SITE(answer = call) return answer; \
+    }
 /* without a site */
-#define UPFRONT_ASK(type, call) { type answer; UPFRONT_REQUEST(1); answer = call; UPFRONT_REQUEST(0); return answer; }
+#define UPFRONT_ASK(type, call) \
+    { \
+        type answer; \
+        UPFRONT_REQUEST(1); \
+        answer = call; \
+        UPFRONT_REQUEST(0); \
+        return answer; \
+    }
 
 #ifdef __cplusplus
 }

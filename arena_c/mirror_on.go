@@ -13,7 +13,9 @@ package arena_c
 //
 // // Addresses as numbers: they may be outside of the block.
 // static inline void *upfront_position_of(uintptr_t canonical) { return upfront_position((void *)canonical); }
-// static inline uint64_t upfront_place_of(uintptr_t p, uintptr_t from) { return upfront_place((void *)p, (void *)from); }
+// static inline uint64_t upfront_place_of(uintptr_t p, uintptr_t from) {
+//     return upfront_place((void *)p, (void *)from);
+// }
 // static inline void upfront_over_of(upfront_row *r) {
 //     upfront_mark_over(upfront_arena_at(&r->arena.arena, r->arena.arena.start), r->end - r->arena.arena.start);
 // }

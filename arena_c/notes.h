@@ -40,7 +40,7 @@ typedef struct upfront_note {
     uint64_t asked;
     uint32_t made, ended; /* values of upfront_site */
     uint64_t live;
-    uint64_t when;        /* number of the note: later notes have higher ones */
+    uint64_t when; /* number of the note: later notes have higher ones */
 } upfront_note;
 
 void upfront_note_made(const void *p, uint64_t asked);

@@ -28,7 +28,8 @@ uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count, uint64
 }
 
 /* pre: all arguments are in bounds. */
-static void lay_out_pool(upfront_pool *p, char *first, uint64_t gen, uint64_t stride, uint64_t count, uint64_t handles) {
+static void lay_out_pool(upfront_pool *p, char *first, uint64_t gen, uint64_t stride, uint64_t count,
+                         uint64_t handles) {
     uint32_t *numbers = (uint32_t *)(void *)(first - beside(count, handles));
     uint64_t i;
     p->gen = gen;
@@ -49,7 +50,8 @@ static void lay_out_pool(upfront_pool *p, char *first, uint64_t gen, uint64_t st
     upfront_mark_dead(first, stride * count);
 }
 
-int upfront_pool_init(upfront_pool *p, void *block, uint64_t gen, uint64_t size, uint64_t align, uint64_t count, uint64_t handles) {
+int upfront_pool_init(upfront_pool *p, void *block, uint64_t gen, uint64_t size, uint64_t align, uint64_t count,
+                      uint64_t handles) {
     uint64_t bytes = upfront_pool_size(size, align, count, handles), stride;
     if (p == NULL || block == NULL || gen == 0 || count_max(size, align) == 0 || count > count_max(size, align) ||
         (uintptr_t)block % upfront_pool_align(align) != 0)
@@ -72,7 +74,8 @@ upfront_pool *upfront_pool_make(void *block, uint64_t block_size, uint64_t size,
         return NULL;
     stride = stride_of(size, align);
     for (; step != 0; step /= 2)
-        if (count + step <= most && front_of(block, align, count + step, handles) + (count + step) * stride <= block_size)
+        if (count + step <= most &&
+            front_of(block, align, count + step, handles) + (count + step) * stride <= block_size)
             count += step;
     if (count == 0)
         return NULL;
@@ -104,7 +107,8 @@ int64_t upfront_pool_find(const upfront_pool *p, uint64_t gen, const void *chunk
         return UPFRONT_FOREIGN;
     if (index * p->stride != offset)
         return UPFRONT_MISALIGNED;
-    if (*upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE || UPFRONT_IS_ELSEWHERE(upfront_pool_canonical(p, index), chunk))
+    if (*upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE ||
+        UPFRONT_IS_ELSEWHERE(upfront_pool_canonical(p, index), chunk))
         return UPFRONT_DOUBLE; /* also the old position of a chunk that was put and taken again */
     return (int64_t)index;
 }

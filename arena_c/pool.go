@@ -6,7 +6,8 @@ package arena_c
 // static inline int64_t upfront_pool_judge(const upfront_pool *p, uint64_t gen, uintptr_t chunk) {
 //     return upfront_pool_find(p, gen, (const void *)chunk);
 // }
-// static inline upfront_pool *upfront_pool_make_at(void *block, uint64_t block_size, uint64_t size, uint64_t align, int handles) {
+// static inline upfront_pool *upfront_pool_make_at(void *block, uint64_t block_size, uint64_t size, uint64_t align,
+//                                                   int handles) {
 //     return upfront_pool_make(block, block_size, size, align, handles ? upfront_pool_handles(0, 1) : 0);
 // }
 // #cgo nocallback upfront_pool_make_at
@@ -85,7 +86,8 @@ func one(is bool) (n int) {
 
 // PoolMake is upfront_pool_make.
 func PoolMake(r Room, size, align uint64, handles bool) *Pool {
-	p := C.upfront_pool_make_at(r.of(RoomPool), C.uint64_t(r.Size), C.uint64_t(size), C.uint64_t(align), C.int(one(handles)))
+	p := C.upfront_pool_make_at(r.of(RoomPool), C.uint64_t(r.Size), C.uint64_t(size), C.uint64_t(align),
+		C.int(one(handles)))
 	return made[Pool](r, unsafe.Pointer(p))
 }
 

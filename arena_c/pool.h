@@ -107,7 +107,8 @@ static inline uint64_t upfront_high64(uint64_t a, uint64_t b) {
  * overwritten. pre: a chunk is free. */
 static inline int upfront_pool_next_is_free(const upfront_pool *p) {
     uint32_t index = upfront_pool_numbers(p)[p->free - 1];
-    return index < p->count && (*upfront_pool_state(p, index) == UPFRONT_CHUNK_FRESH || *upfront_pool_state(p, index) == UPFRONT_CHUNK_FREE);
+    return index < p->count && (*upfront_pool_state(p, index) == UPFRONT_CHUNK_FRESH ||
+                                *upfront_pool_state(p, index) == UPFRONT_CHUNK_FREE);
 }
 #endif
 
@@ -136,7 +137,8 @@ int64_t upfront_pool_find(const upfront_pool *p, uint64_t gen, const void *chunk
 static inline int upfront_pool_put(upfront_pool *p, uint64_t gen, void *chunk) {
     uint64_t offset = upfront_place(chunk, p) - p->chunks;
     uint64_t index = upfront_high64(offset, p->inverse);
-    if (p->gen != gen || index >= p->count || index * p->stride != offset || *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE ||
+    if (p->gen != gen || index >= p->count || index * p->stride != offset ||
+        *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE ||
         UPFRONT_IS_ELSEWHERE(upfront_pool_canonical(p, index), chunk))
         return (int)upfront_pool_find(p, gen, chunk);
     upfront_mark_ended(upfront_pool_canonical(p, index), p->stride, UPFRONT_PUT);
@@ -184,7 +186,9 @@ static inline void *upfront_pool_at(const upfront_pool *p, uint64_t gen, uint64_
 int upfront_pool_put_handle(upfront_pool *p, uint64_t gen, uint64_t handle);
 
 /* Returns the alignment of a pool's block and of its chunks. */
-static inline uint64_t upfront_pool_align(uint64_t align) { return align < sizeof(uint64_t) ? sizeof(uint64_t) : align; }
+static inline uint64_t upfront_pool_align(uint64_t align) {
+    return align < sizeof(uint64_t) ? sizeof(uint64_t) : align;
+}
 
 /* Returns the size of a block, aligned to upfront_pool_align, for `count` chunks of `size` aligned
  * to `align`; 0 if out of bounds. handles is 0 for a pool without handles. A chunk has at least 8
@@ -194,7 +198,8 @@ uint64_t upfront_pool_size(uint64_t size, uint64_t align, uint64_t count, uint64
 /* Makes a pool with its bytes in `block` (upfront_pool_size bytes, aligned to upfront_pool_align)
  * and its header elsewhere: the map keeps headers in its tables. gen isn't 0, and no earlier pool
  * in this header had the same gen. handles is 0, or from upfront_pool_handles. */
-int upfront_pool_init(upfront_pool *header, void *block, uint64_t gen, uint64_t size, uint64_t align, uint64_t count, uint64_t handles);
+int upfront_pool_init(upfront_pool *header, void *block, uint64_t gen, uint64_t size, uint64_t align, uint64_t count,
+                      uint64_t handles);
 
 /* Makes a pool of generation 1 with its header at the front of the block and as many chunks as fit,
  * within the bounds of the reciprocal. Returns NULL and leaves the block as it was if no chunk

@@ -29,7 +29,8 @@ void *upfront_ring_wrap(upfront_ring *r, uint64_t gen, uint64_t size, uint64_t m
         return NULL;
     before = ring_before(r);
     at = upfront_arena_up(a, a->start + UPFRONT_RING_WORD, mask);
-    if (a->gen != gen || upfront_arena_purpose(a) || r->seam != 0 || at > before || size > before - at || upfront_arena_refuses(a))
+    if (a->gen != gen || upfront_arena_purpose(a) || r->seam != 0 || at > before || size > before - at ||
+        upfront_arena_refuses(a))
         /* in an empty ring the oldest block is at the start, and nothing fits before it */
         return upfront_arena_refuse(a, gen, size);
     r->seam = a->cursor;
@@ -49,7 +50,8 @@ void *upfront_ring_alloc(upfront_ring *r, uint64_t size, uint64_t align) {
 
 /* Reports whether a block fits in the empty ring. */
 static int ring_ever_fits(const upfront_ring *r, uint64_t size, uint64_t align) {
-    uint64_t at = upfront_arena_up(&r->arena, r->arena.start + UPFRONT_RING_WORD, (align - 1) | (UPFRONT_RING_WORD - 1));
+    uint64_t at =
+        upfront_arena_up(&r->arena, r->arena.start + UPFRONT_RING_WORD, (align - 1) | (UPFRONT_RING_WORD - 1));
     return at <= r->end && size <= r->end - at;
 }
 
@@ -83,7 +85,8 @@ int upfront_ring_find(const upfront_ring *r, uint64_t gen, const void *p) {
         return UPFRONT_OK;
     if (upfront_ring_walk(r, NULL, 0, &count) != UPFRONT_OK)
         return UPFRONT_CORRUPT;
-    if (offset - r->oldest <= upfront_ring_stop(r) - r->oldest || (r->seam != 0 && offset - start <= r->arena.cursor - start))
+    if (offset - r->oldest <= upfront_ring_stop(r) - r->oldest ||
+        (r->seam != 0 && offset - start <= r->arena.cursor - start))
         return UPFRONT_ORDER;
     return UPFRONT_FOREIGN;
 }
@@ -131,7 +134,8 @@ static void ring_name(upfront_block range, upfront_block *out, uint64_t room, ui
 }
 
 /* Lists the blocks in [at, stop). Returns 0 if a word leads past the end. */
-static int ring_run(const upfront_ring *r, uint64_t at, uint64_t stop, upfront_block *out, uint64_t room, uint64_t *count) {
+static int ring_run(const upfront_ring *r, uint64_t at, uint64_t stop, upfront_block *out, uint64_t room,
+                    uint64_t *count) {
     while (at < stop) {
         upfront_block b = {at, 0, 0, 0, 1};
         uint64_t word, head, next;
@@ -163,8 +167,8 @@ int upfront_ring_walk(const upfront_ring *r, upfront_block *out, uint64_t room, 
     start = r->arena.start;
     cursor = r->arena.cursor;
     stop = upfront_ring_stop(r);
-    if (r->end <= start || r->oldest - start > r->end - start || cursor - start > r->end - start || stop > r->end || stop < r->oldest ||
-        (r->seam != 0 && cursor > r->oldest))
+    if (r->end <= start || r->oldest - start > r->end - start || cursor - start > r->end - start || stop > r->end ||
+        stop < r->oldest || (r->seam != 0 && cursor > r->oldest))
         return UPFRONT_CORRUPT;
     if (r->seam != 0 && !ring_run(r, start, cursor, out, room, count))
         return UPFRONT_CORRUPT;

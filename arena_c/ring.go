@@ -62,7 +62,8 @@ func RingInit(r Room) *Ring {
 
 // Wrap is upfront_ring_wrap.
 func (r *Ring) Wrap(gen, size, mask uint64) unsafe.Pointer {
-	return crossed(writes(&r.Cursor), C.upfront_ring_wrap_for(r.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(mask)))
+	return crossed(writes(&r.Cursor), C.upfront_ring_wrap_for(r.c(), C.uint64_t(gen), C.uint64_t(size),
+		C.uint64_t(mask)))
 }
 
 // Alloc is Push, or Wrap if the block doesn't fit after the newest one. In the checked build it is

@@ -55,7 +55,9 @@ typedef struct upfront_ring {
 enum { UPFRONT_RING_WORD = sizeof(uint64_t) };
 
 /* Returns the first multiple of 8 at or after the end of a block: the place of the next word. */
-static inline uint64_t upfront_ring_up(uint64_t offset) { return (offset + UPFRONT_RING_WORD - 1) & ~(uint64_t)(UPFRONT_RING_WORD - 1); }
+static inline uint64_t upfront_ring_up(uint64_t offset) {
+    return (offset + UPFRONT_RING_WORD - 1) & ~(uint64_t)(UPFRONT_RING_WORD - 1);
+}
 
 /* Reads a word. With AddressSanitizer the words are poisoned, so that a write before a block is
  * found; only this function may read them. */

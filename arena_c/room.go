@@ -10,7 +10,9 @@ package arena_c
 // }
 // #cgo noescape upfront_note_room_at
 // #cgo nocallback upfront_note_room_at
-// static inline void upfront_odd(upfront_scopes *h, uint64_t bit) { __atomic_fetch_or(&h->odd, bit, __ATOMIC_RELAXED); }
+// static inline void upfront_odd(upfront_scopes *h, uint64_t bit) {
+//     __atomic_fetch_or(&h->odd, bit, __ATOMIC_RELAXED);
+// }
 // #cgo noescape upfront_odd
 // #cgo nocallback upfront_odd
 // #cgo noescape upfront_take_room_at

@@ -10,10 +10,11 @@ static void lay_out_end(upfront_scopes *h, uint64_t slots, uint64_t records, uin
         memset(upfront_scopes_record(h, i), 0, sizeof(upfront_record));
 }
 
-void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
-                      uint64_t pools, uint64_t records, uint64_t headers) {
+void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end,
+                      uint64_t slots, uint64_t pools, uint64_t records, uint64_t headers) {
     const char *last;
-    uint64_t i, far = (slots + 1) * sizeof(upfront_record), back = offsetof(upfront_row, temp), from = upfront_distance(origin, r);
+    uint64_t i, far = (slots + 1) * sizeof(upfront_record), back = offsetof(upfront_row, temp),
+                from = upfront_distance(origin, r);
     char kept[UPFRONT_NAME_SIZE] = {0};
     if (r == NULL || name == NULL)
         return;

@@ -1,7 +1,8 @@
 package arena_c
 
 // #include "scope.h"
-// static inline void upfront_scopes_temp_close_at(upfront_scopes *h, uint32_t site) UPFRONT_DO_AT_SITE(upfront_scopes_temp_close(h))
+// static inline void upfront_scopes_temp_close_at(upfront_scopes *h, uint32_t site)
+//     UPFRONT_DO_AT_SITE(upfront_scopes_temp_close(h))
 // #cgo nocallback upfront_scopes_temp_close_at
 // #cgo noescape upfront_scopes_temp_close_at
 // static inline uint64_t upfront_scope_temp_of(upfront_scopes *h, uint64_t gen, uint64_t size, uint32_t site) {
@@ -11,8 +12,9 @@ package arena_c
 // }
 // #cgo nocallback upfront_scope_temp_of
 // #cgo noescape upfront_scope_temp_of
-// static inline int upfront_scope_pool_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t align, uint64_t count, uint32_t kind,
-//                                         int handles, upfront_pool **out, uint32_t site) {
+// static inline int upfront_scope_pool_at(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t align,
+//                                         uint64_t count, uint32_t kind, int handles,
+//                                         upfront_pool **out, uint32_t site) {
 //     upfront_scope s = {h, gen};
 //     int code;
 //     UPFRONT_DO_AT_SITE(code = upfront_scope_pool_of(s, size, align, count, kind, handles, out))
@@ -29,7 +31,8 @@ package arena_c
 // static inline uint64_t upfront_scopes_temp_take(upfront_scopes *h, uint64_t size) {
 //     upfront_scope s = {h, h->arena.gen};
 //     uint64_t at, from;
-//     return upfront_scope_temp_room(s, size, &at, &from) ? upfront_scopes_temp_open(&upfront_row_of(h)->temp, from, size) : 0;
+//     return upfront_scope_temp_room(s, size, &at, &from)
+//         ? upfront_scopes_temp_open(&upfront_row_of(h)->temp, from, size) : 0;
 // }
 // #cgo nocallback upfront_scopes_temp_take
 // #cgo noescape upfront_scopes_temp_take
@@ -182,16 +185,17 @@ func (h *Scopes) c() *C.upfront_scopes { return (*C.upfront_scopes)(checked(h)) 
 
 // PoolOpen is upfront_scope_pool_of.
 func (h *Scopes) PoolOpen(gen, size, align, count, kind uint64, handles bool) (p *Pool, code Code) {
-	code = Code(crossed(writes(&h.Cursor), C.upfront_scope_pool_at(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint64_t(align),
-		C.uint64_t(count), C.uint32_t(kind), C.int(one(handles)), (**C.upfront_pool)(unsafe.Pointer(&p)),
-		C.uint32_t(Here(1)))))
+	code = Code(crossed(writes(&h.Cursor), C.upfront_scope_pool_at(h.c(), C.uint64_t(gen), C.uint64_t(size),
+		C.uint64_t(align), C.uint64_t(count), C.uint32_t(kind), C.int(one(handles)),
+		(**C.upfront_pool)(unsafe.Pointer(&p)), C.uint32_t(Here(1)))))
 	return p, code
 }
 
 // TempOpen is upfront_scope_temp: it returns the generation of the temporary scope, 0 if it is
 // refused.
 func (h *Scopes) TempOpen(gen, size uint64) uint64 {
-	return uint64(crossed(writes(&h.Cursor), C.upfront_scope_temp_of(h.c(), C.uint64_t(gen), C.uint64_t(size), C.uint32_t(Here(1)))))
+	return uint64(crossed(writes(&h.Cursor), C.upfront_scope_temp_of(h.c(), C.uint64_t(gen), C.uint64_t(size),
+		C.uint32_t(Here(1)))))
 }
 
 // TempClose is upfront_scopes_temp_close.

@@ -83,13 +83,13 @@ typedef struct upfront_row {
     upfront_scopes arena;
     upfront_scopes temp;
     char name[UPFRONT_NAME_SIZE];
-    uint64_t kind;  /* the owner's: region, frame, scratch */
+    uint64_t kind; /* the owner's: region, frame, scratch */
     /* bits 0 to 31: number among its siblings; above: the map's index of the first one */
     uint64_t kin;
-    uint64_t end;   /* offset past the last byte, from the arena's header */
-    uint64_t pools; /* number of pool headers */
-    uint64_t headers; /* bytes from this row to the first pool header, modulo 2^64 */
-    uint64_t unused[7]; /* fills the last cache line */
+    uint64_t end;        /* offset past the last byte, from the arena's header */
+    uint64_t pools;      /* number of pool headers */
+    uint64_t headers;    /* bytes from this row to the first pool header, modulo 2^64 */
+    uint64_t unused[7];  /* fills the last cache line */
     upfront_record over; /* zeros, read in place of the records after upfront_map_over */
 } upfront_row;
 
@@ -108,7 +108,9 @@ static inline upfront_record *upfront_scopes_record(const upfront_scopes *h, uin
     return (upfront_record *)((uintptr_t)h + (uintptr_t)h->records) + index;
 }
 
-static inline upfront_row *upfront_row_of(const upfront_scopes *h) { return (upfront_row *)((uintptr_t)h - (uintptr_t)h->back); }
+static inline upfront_row *upfront_row_of(const upfront_scopes *h) {
+    return (upfront_row *)((uintptr_t)h - (uintptr_t)h->back);
+}
 
 static inline upfront_pool *upfront_row_pool(const upfront_row *r, uint64_t index) {
     return (upfront_pool *)((uintptr_t)r + (uintptr_t)r->headers) + index;
@@ -166,7 +168,8 @@ static inline void *upfront_scopes_grow(upfront_scopes *h, uint64_t gen, uint64_
 
 /* Moves the cursor for upfront_scopes_node and sets *at to the object's offset. Returns 0 if it
  * doesn't fit or gen may not allocate. */
-static inline int upfront_scopes_node_room(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask, uint64_t *at) {
+static inline int upfront_scopes_node_room(upfront_scopes *h, uint64_t gen, uint64_t size, uint64_t mask,
+                                           uint64_t *at) {
     upfront_arena *a = &h->arena;
     *at = upfront_arena_up(a, a->cursor + sizeof(upfront_node), mask);
     if (!upfront_arena_take(a, gen, *at, size)) {
@@ -278,7 +281,9 @@ static inline void upfront_scopes_close(upfront_scopes *h) {
 /* Ends allocation in the topmost scope, which stays alive until it closes. */
 static inline void upfront_scopes_freeze(upfront_scopes *h) { h->arena.gen = 0; }
 
-static inline int upfront_scope_is_open(upfront_scope s) { return s.arena != NULL && s.arena->arena.gen == s.gen && s.gen != 0; }
+static inline int upfront_scope_is_open(upfront_scope s) {
+    return s.arena != NULL && s.arena->arena.gen == s.gen && s.gen != 0;
+}
 
 /* Returns size bytes aligned to align. NULL: the arena is full, the scope may not allocate, or
  * align is invalid. */
@@ -359,8 +364,8 @@ void upfront_scopes_run_deferred(upfront_scopes *h, uint64_t until);
 /* Makes a row at `r` for the bytes [start, end) from `origin`. Its records, slots + 1 for each end,
  * begin `records` bytes after r, and the headers of its pools `headers` bytes after r. Generations
  * continue from those in the row; a row of zeros begins at 0. */
-void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
-                      uint64_t pools, uint64_t records, uint64_t headers);
+void upfront_row_init(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end,
+                      uint64_t slots, uint64_t pools, uint64_t records, uint64_t headers);
 
 /* Closes the newest temporary scope. pre: its nodes have run. */
 void upfront_scopes_temp_close(upfront_scopes *temp);

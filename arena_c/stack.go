@@ -2,8 +2,12 @@ package arena_c
 
 // #include "stack.h"
 // // An address to be checked is passed as a number: see pool.go.
-// static inline int upfront_stack_free_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free(s, (const void *)p); }
-// static inline int upfront_stack_free_far_at(upfront_stack *s, uintptr_t p) { return upfront_stack_free_far(s, (const void *)p); }
+// static inline int upfront_stack_free_at(upfront_stack *s, uintptr_t p) {
+//     return upfront_stack_free(s, (const void *)p);
+// }
+// static inline int upfront_stack_free_far_at(upfront_stack *s, uintptr_t p) {
+//     return upfront_stack_free_far(s, (const void *)p);
+// }
 // #cgo nocallback upfront_stack_init
 // #cgo noescape upfront_stack_padding
 // #cgo nocallback upfront_stack_padding
@@ -53,13 +57,15 @@ func (s *Stack) Padding() uint64 {
 // Free is upfront_stack_free.
 func (s *Stack) Free(p unsafe.Pointer) Code {
 	cursor, limit := s.Cursor, s.Limit
-	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor), C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p))))))
+	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor),
+		C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p))))))
 }
 
 // FreeFar is upfront_stack_free_far.
 func (s *Stack) FreeFar(p unsafe.Pointer) Code {
 	cursor, limit := s.Cursor, s.Limit
-	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor), C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p))))))
+	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor),
+		C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p))))))
 }
 
 // Rewind is upfront_stack_rewind.

@@ -85,7 +85,7 @@ static int call_go(lua_State *lua) {
     take_all(lua, u);
     if (u->count > UPFRONT_LUA_VALUES)
         return luaL_error(lua, "%d values for a Go function, which takes at most %d", (int)u->count,
-            UPFRONT_LUA_VALUES);
+                          UPFRONT_LUA_VALUES);
     n = upfrontLuaCall(u->handle, (int)lua_tointeger(lua, lua_upvalueindex(1)), (int)u->count);
     if (n == UPFRONT_LUA_GONE)
         longjmp(*out, 1);

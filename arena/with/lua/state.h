@@ -12,8 +12,14 @@
 
 #define UPFRONT_LUA_VALUES 16 /* the most values that a call takes and returns */
 
-enum { UPFRONT_LUA_NIL, UPFRONT_LUA_BOOLEAN, UPFRONT_LUA_INTEGER, UPFRONT_LUA_NUMBER, UPFRONT_LUA_TEXT,
-    UPFRONT_LUA_OTHER };
+enum {
+    UPFRONT_LUA_NIL,
+    UPFRONT_LUA_BOOLEAN,
+    UPFRONT_LUA_INTEGER,
+    UPFRONT_LUA_NUMBER,
+    UPFRONT_LUA_TEXT,
+    UPFRONT_LUA_OTHER
+};
 
 typedef struct upfront_lua_value {
     int64_t kind;
@@ -23,15 +29,15 @@ typedef struct upfront_lua_value {
 
 typedef struct upfront_lua {
     lua_State *state;
-    uintptr_t handle; /* of Go's State */
-    jmp_buf *out;     /* the way out of the call that runs */
-    int64_t steps;    /* bound of a call; 0: none */
-    int64_t left;     /* steps that are left */
-    int64_t stopped;  /* the call took more steps */
+    uintptr_t handle;         /* of Go's State */
+    jmp_buf *out;             /* the way out of the call that runs */
+    int64_t steps;            /* bound of a call; 0: none */
+    int64_t left;             /* steps that are left */
+    int64_t stopped;          /* the call took more steps */
     char at[LUA_IDSIZE + 16]; /* where it stopped */
-    int64_t raised;   /* the call ended with the last error of a Go function */
-    int64_t what;     /* the operation: see below */
-    int64_t count;    /* of values: arguments first, then results */
+    int64_t raised;           /* the call ended with the last error of a Go function */
+    int64_t what;             /* the operation: see below */
+    int64_t count;            /* of values: arguments first, then results */
     upfront_lua_value values[1 + UPFRONT_LUA_VALUES];
 } upfront_lua;
 

@@ -11,7 +11,7 @@
 
 /* Words of the runtime, the same in Go 1.26 and 1.27. upfront_go_begin refuses other ones. */
 enum {
-    G_LOW = 0,        /* bounds of the stack */
+    G_LOW = 0, /* bounds of the stack */
     G_HIGH = 1,
     G_M = 6,
     G_SYSCALL_SP = 13, /* 0: the goroutine isn't in a call of C */
@@ -39,7 +39,7 @@ typedef struct entry {
 static struct {
     const header *table;
     uintptr_t text;
-    intptr_t tls; /* of the thread's g, from the thread pointer */
+    intptr_t tls;       /* of the thread's g, from the thread pointer */
     uint64_t goroutine; /* word of the m that has the goroutine */
     int words, ready;
 } go;
@@ -210,7 +210,7 @@ int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *na
 /* Returns the number of symbols that a hash table in GNU's form leads to. */
 static uint32_t symbols_in(const uint32_t *hash) {
     const uint32_t buckets = hash[0], first = hash[1], *bucket = hash + 4 + hash[2] * (sizeof(uintptr_t) / 4),
-        *chain = bucket + buckets;
+                   *chain = bucket + buckets;
     uint32_t i, last = 0;
     for (i = 0; i < buckets; i++)
         last = bucket[i] > last ? bucket[i] : last;

@@ -50,10 +50,10 @@ typedef struct front {
 
 static char boot_bytes[UPFRONT_MALLOC_STATIC] __attribute__((aligned(65536)));
 static char boot_runtime_bytes[UPFRONT_MALLOC_RUNTIME] __attribute__((aligned(65536)));
-static place boot_runtime = {.base = boot_runtime_bytes, .size = sizeof boot_runtime_bytes,
-    .lock = PTHREAD_MUTEX_INITIALIZER};
-static place boot = {.base = boot_bytes, .size = sizeof boot_bytes, .runtime = &boot_runtime,
-    .lock = PTHREAD_MUTEX_INITIALIZER};
+static place boot_runtime = {
+    .base = boot_runtime_bytes, .size = sizeof boot_runtime_bytes, .lock = PTHREAD_MUTEX_INITIALIZER};
+static place boot = {
+    .base = boot_bytes, .size = sizeof boot_bytes, .runtime = &boot_runtime, .lock = PTHREAD_MUTEX_INITIALIZER};
 static place range_runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static place range = {.runtime = &range_runtime, .lock = PTHREAD_MUTEX_INITIALIZER};
 enum { PLACES = 4 };
@@ -222,7 +222,7 @@ static const void *damaged(const place *h) {
 
 /* The share of the range at which it warns, as bytes. Parked blocks don't count. */
 static struct {
-    uint64_t at, again; /* warns at a use of `at`, and again only after it was below `again` */
+    uint64_t at, again;   /* warns at a use of `at`, and again only after it was below `again` */
     uint64_t count, last; /* of crossings; use at the last one */
     int over, event;
 } watch = {.at = UINT64_MAX, .event = -1};
@@ -285,7 +285,7 @@ static place *place_of(const void *p) {
 static inline int is_live(const place *h, const void *p) {
     uint64_t at = offset_of(h, p);
     return upfront_heap_is_inside(h->heap, at) && upfront_heap_off(h->heap, at) == 0 &&
-        upfront_heap_is_live(h->heap, at);
+           upfront_heap_is_live(h->heap, at);
 }
 
 static inline uint64_t rounded(uint64_t size) {
@@ -322,7 +322,7 @@ static inline uint64_t list_of(uint64_t asked) { return asked <= 16 ? 0 : (asked
 
 static inline int is_parked(const upfront_heap *h, uint64_t at, uint64_t size) {
     return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == UPFRONT_HEAP_TURNED &&
-        upfront_heap_size(h, at) == size;
+           upfront_heap_size(h, at) == size;
 }
 
 /* The entry to a front, and its end. A thread that finds a front busy doesn't wait: it takes the
@@ -1182,8 +1182,8 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
     if (p->size < used)
         return UPFRONT_MALLOC_TAKEN;
     bytes = upfront_round_up(p->size, page);
-    base = (char *)mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-        0);
+    base =
+        (char *)mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return UPFRONT_MALLOC_MAP;
     if (p->prefault && populate(base, bytes) != 0)
@@ -1318,7 +1318,7 @@ static registering *registering_of_libc(void) {
 
 /* weak: a static program has libc's, and this file's constructor comes first there */
 EXPORT __attribute__((weak)) int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*in_child)(void),
-    void *object) {
+                                                   void *object) {
     static int done;
     registering *with = registering_of_libc();
     if (with == NULL)
@@ -1411,8 +1411,9 @@ EXPORT int malloc_info(int options, FILE *out) {
     if (options != 0)
         return EINVAL;
     upfront_malloc_count(&c);
-    fprintf(out, "<malloc version=\"1\">\n<total type=\"used\" count=\"%llu\" size=\"%llu\"/>\n"
-        "<system type=\"max\" size=\"%llu\"/>\n</malloc>\n",
+    fprintf(out,
+            "<malloc version=\"1\">\n<total type=\"used\" count=\"%llu\" size=\"%llu\"/>\n<system type=\"max\" "
+            "size=\"%llu\"/>\n</malloc>\n",
             (unsigned long long)c.live, (unsigned long long)all_used(&c), (unsigned long long)(c.size + c.boot));
     return 0;
 }

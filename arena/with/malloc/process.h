@@ -29,10 +29,10 @@
 
 #include <stdint.h>
 
-#define UPFRONT_MALLOC_FRONTS 64  /* the most fronts */
-#define UPFRONT_MALLOC_PARKS 256  /* the most blocks of a front */
-#define UPFRONT_MALLOC_FRAMES 8   /* the most Go frames that a refusal keeps */
-#define UPFRONT_MALLOC_HOOKS 4    /* pointers to C functions in Go's runtime */
+#define UPFRONT_MALLOC_FRONTS 64     /* the most fronts */
+#define UPFRONT_MALLOC_PARKS 256     /* the most blocks of a front */
+#define UPFRONT_MALLOC_FRAMES 8      /* the most Go frames that a refusal keeps */
+#define UPFRONT_MALLOC_HOOKS 4       /* pointers to C functions in Go's runtime */
 #define UPFRONT_MALLOC_RUNTIME 65536 /* usual bytes of the runtime's part */
 
 #ifndef UPFRONT_MALLOC_STATIC
@@ -51,7 +51,7 @@ typedef struct upfront_malloc_counts {
     uint64_t runtime, runtime_used, runtime_peak, larges, large_size, warnings, warned;
     uint64_t boot, boot_used, trimmed, parked;
     uintptr_t full_go[UPFRONT_MALLOC_FRAMES]; /* Go's frames above the last refused call, then 0 */
-    const void *base, *runtime_base; /* of the range, null before it; of the runtime's part */
+    const void *base, *runtime_base;          /* of the range, or null; of the runtime's part */
 } upfront_malloc_counts;
 
 enum {
