@@ -184,7 +184,7 @@ static int may_reconfigure(const upfront_map *m, uint64_t row, const uint64_t *s
 
 int upfront_map_reconfigure(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
     uint64_t i, start;
-    if (m == NULL || sizes == NULL || row >= m->rows || count - 1 >= m->rows - row ||
+    if (m == NULL || sizes == NULL || row >= m->rows || count == 0 || count > m->rows - row ||
         !may_reconfigure(m, row, sizes, count))
         return UPFRONT_BAD_ARGUMENT;
     for (i = 0; i < count; i++)

@@ -95,15 +95,13 @@ static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *
 /* The smallest head. */
 #define UPFRONT_HEAD_LEAST 4096
 
-static inline int upfront_map_are_rows(uint64_t rows) { return rows - 1 < UPFRONT_COUNT_MAX; }
+static inline int upfront_map_are_rows(uint64_t rows) { return rows != 0 && rows <= UPFRONT_COUNT_MAX; }
 
 static inline int upfront_map_are_counts(uint64_t slots, uint64_t pools) {
-    return slots - 1 < UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
+    return slots != 0 && slots <= UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
 }
 
-static inline int upfront_map_is_kind(uint64_t kind) {
-    return kind - UPFRONT_REGION <= UPFRONT_SCRATCH - UPFRONT_REGION;
-}
+static inline int upfront_map_is_kind(uint64_t kind) { return kind >= UPFRONT_REGION && kind <= UPFRONT_SCRATCH; }
 
 static inline int upfront_map_is_guard(uint64_t guard) {
     return guard < UPFRONT_OFFSET_MAX && guard % UPFRONT_EDGE == 0;

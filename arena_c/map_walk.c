@@ -1,8 +1,10 @@
 #include "map.h"
 
+static int is_between(uint64_t at, uint64_t from, uint64_t to) { return from <= at && at <= to; }
+
 /* Reports whether the chain is empty or begins with a node between two offsets of the header. */
 static int chain_holds(uint64_t chain, uint64_t from, uint64_t to) {
-    return chain == 0 || (chain - from >= sizeof(upfront_node) && chain - from <= to - from && chain % 8 == 0);
+    return chain == 0 || (is_between(chain, from, to) && chain - from >= sizeof(upfront_node) && chain % 8 == 0);
 }
 
 /* Reports whether the records are possible: open scopes begin in order, with increasing
@@ -14,7 +16,7 @@ static int records_hold(const upfront_scopes *h, uint64_t from, uint64_t to) {
         if (i == 0 || i > h->depth) {
             if (r->gen != 0)
                 return 0;
-        } else if (r->gen <= r[-1].gen || r->gen > h->arena.next || r->mark - from > to - from ||
+        } else if (r->gen <= r[-1].gen || r->gen > h->arena.next || !is_between(r->mark, from, to) ||
                    !chain_holds(r->chain, from, to) || (h->back == 0 && i > 1 && r->mark < r[-1].mark)) {
             return 0;
         }
@@ -30,7 +32,7 @@ static int end_holds(const upfront_row *r, const upfront_scopes *h, uint64_t fro
     uint64_t last = h->back == 0 ? a->cursor : to;
     if (h->slots != r->arena.slots || h->depth > h->slots || h->base > h->slots)
         return 0;
-    if (a->cursor - from > a->limit - from)
+    if (!is_between(a->cursor, from, a->limit))
         return 0;
     if (!chain_holds(h->chain, from, last) || (h->depth == 0 && h->chain != 0))
         return 0;
@@ -51,7 +53,7 @@ static int temps_hold(const upfront_row *r) {
         uint64_t from = top ? r->arena.arena.limit : newer->edge;
         uint64_t cursor = (top ? h->arena.cursor : newer->mark) + h->back - from;
         uint64_t limit = (top ? h->arena.limit : newer->limit) + h->back - from;
-        if ((i == 0 && from != end) || from - start > end - start || limit > end - from || cursor > limit)
+        if ((i == 0 && from != end) || !is_between(from, start, end) || limit > end - from || cursor > limit)
             return 0;
         end = from;
     }
@@ -121,7 +123,7 @@ static int row_holds(const upfront_map *m, const upfront_row *r, uint64_t row, u
     if ((r->over.mark | r->over.chain | r->over.gen | r->over.asked | r->over.count | r->over.limit | r->over.edge |
          r->over.ran) != 0)
         return 0;
-    if (upfront_map_start(m, r) != start || end - start > m->size - start ||
+    if (upfront_map_start(m, r) != start || !is_between(end, start, m->size) ||
         upfront_map_behind(end, m->guard) > m->size)
         return 0;
     if (!end_holds(r, &r->arena, a->start, r->end) || !end_holds(r, &r->temp, a->limit - back, r->end - back))

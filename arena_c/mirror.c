@@ -207,7 +207,7 @@ static void find(const mirror *m, uintptr_t p, int window, upfront_found *found)
     }
     if (found->what == UPFRONT_NO_OBJECT) {
         at = below(m, (uint64_t)(p - m->window[window] + ZONE_BEFORE) / UPFRONT_SPREAD, window, NOTE_LIVE);
-        if (at != m->size && start_of(m, at, window) - p - 1 < ZONE_BEFORE)
+        if (at != m->size && start_of(m, at, window) > p && start_of(m, at, window) - p <= ZONE_BEFORE)
             found->what = UPFRONT_BEFORE;
     }
     if (found->what == UPFRONT_NO_OBJECT && (at = place_of(m, p, window)) != m->size)
@@ -273,7 +273,7 @@ static void check_dead(const mirror *m, uint64_t at, int window) {
 /* Returns the window of the live object that begins at `start` and contains `at`; -1: none. */
 static int holds(const mirror *m, uint64_t start, uint64_t at) {
     int window = alive_at(m, start);
-    return window >= 0 && at - start < size_of(m, start, window) ? window : -1;
+    return window >= 0 && at >= start && at - start < size_of(m, start, window) ? window : -1;
 }
 
 /* Returns the offset of the live object that contains `at`; m->size: none. The object begins in the

@@ -85,8 +85,8 @@ int upfront_ring_find(const upfront_ring *r, uint64_t gen, const void *p) {
         return UPFRONT_OK;
     if (upfront_ring_walk(r, NULL, 0, &count) != UPFRONT_OK)
         return UPFRONT_CORRUPT;
-    if (offset - r->oldest <= upfront_ring_stop(r) - r->oldest ||
-        (r->seam != 0 && offset - start <= r->arena.cursor - start))
+    if ((offset >= r->oldest && offset <= upfront_ring_stop(r)) ||
+        (r->seam != 0 && offset >= start && offset <= r->arena.cursor))
         return UPFRONT_ORDER;
     return UPFRONT_FOREIGN;
 }
@@ -167,8 +167,8 @@ int upfront_ring_walk(const upfront_ring *r, upfront_block *out, uint64_t room, 
     start = r->arena.start;
     cursor = r->arena.cursor;
     stop = upfront_ring_stop(r);
-    if (r->end <= start || r->oldest - start > r->end - start || cursor - start > r->end - start || stop > r->end ||
-        stop < r->oldest || (r->seam != 0 && cursor > r->oldest))
+    if (r->end <= start || r->oldest < start || r->oldest > r->end || cursor < start || cursor > r->end ||
+        stop > r->end || stop < r->oldest || (r->seam != 0 && cursor > r->oldest))
         return UPFRONT_CORRUPT;
     if (r->seam != 0 && !ring_run(r, start, cursor, out, room, count))
         return UPFRONT_CORRUPT;

@@ -196,8 +196,10 @@ static void ring_walks(void) {
     CHECK(out[0].offset == START && out[0].size == 72 && out[0].asked == 61 && out[0].live == 1);
     CHECK(out[1].offset == START + 72 && out[1].offset + out[1].size == r->arena.cursor && out[1].asked == 40);
     ring_spoil(r, &r->oldest, UINT64_MAX);
+    ring_spoil(r, &r->oldest, START - RING_WORD);
     ring_spoil(r, &r->oldest, SIZE - RING_WORD);
     ring_spoil(r, &r->arena.cursor, UINT64_MAX);
+    ring_spoil(r, &r->arena.cursor, START - RING_WORD);
     ring_spoil(r, &r->count, 3);
     ring_spoil(r, ring_open_word(r, START), 200);
     ring_spoil(r, ring_open_word(r, START), 200 * UPFRONT_RING_PADDING);
@@ -214,6 +216,7 @@ static void ring_walks(void) {
     CHECK(upfront_ring_walk(r, out, 8, &count) == UPFRONT_OK && count == 4);
     CHECK(out[0].offset == START && out[0].asked == 50 && out[1].offset == r->oldest && out[1].asked == 40 && out[2].asked == 80);
     CHECK(out[3].live == UPFRONT_RING_SKIPPED && out[3].offset == r->seam && out[3].offset + out[3].size == SIZE && out[3].asked == 0);
+    CHECK_EQ(upfront_ring_find(r, r->arena.gen, (char *)r + RING_WORD), UPFRONT_FOREIGN);
     ring_spoil(r, &r->seam, SIZE + RING_WORD);
     ring_spoil(r, &r->arena.cursor, r->oldest + RING_WORD);
     ring_spoil(r, ring_open_word(r, START), 200);
