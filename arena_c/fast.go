@@ -306,7 +306,7 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 	case p.Gen != gen:
 		return Stale
 	case chunk == nil && (index >= uint64(p.Count) || puts == 0 ||
-		(uint32(handle>>32)^*p.Generation(index))&^p.Handles != 0):
+		(uint32(handle>>32)^*p.generation(index))&^p.Handles != 0):
 		return Foreign
 	case chunk == nil:
 		return Double
@@ -320,7 +320,7 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 		p.Retired++
 		return OK
 	}
-	*p.Generation(index)++
+	*p.generation(index)++
 	*p.State(index) = ChunkFree
 	p.Free++
 	return OK

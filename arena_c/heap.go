@@ -219,9 +219,9 @@ func (h *Heap) Largest() uint64 {
 	return uint64(crossed(writes(&h.Used), C.upfront_heap_largest(h.c())))
 }
 
-// NextRun is upfront_heap_next_run: it returns the run after the position `at`, and the next
+// nextRun is upfront_heap_next_run: it returns the run after the position `at`, and the next
 // position. A size of 0 ends the runs.
-func (h *Heap) NextRun(page, at uint64) (run unsafe.Pointer, size, next uint64) {
+func (h *Heap) nextRun(page, at uint64) (run unsafe.Pointer, size, next uint64) {
 	r := crossed(reads(&h.Used), C.upfront_heap_run_after(h.c(), C.uint64_t(page), C.uint64_t(at)))
 	return r.run, uint64(r.size), uint64(r.at)
 }
@@ -231,7 +231,7 @@ func (h *Heap) NextRun(page, at uint64) (run unsafe.Pointer, size, next uint64) 
 func (h *Heap) Trim(discard func(p unsafe.Pointer, size uint64) (uint64, error)) (bytes uint64, err error) {
 	h.Flush()
 	page := uint64(os.Getpagesize())
-	for run, size, at := h.NextRun(page, 0); size != 0; run, size, at = h.NextRun(page, at) {
+	for run, size, at := h.nextRun(page, 0); size != 0; run, size, at = h.nextRun(page, at) {
 		n, err := discard(run, size)
 		if bytes += n; err != nil {
 			return bytes, err

@@ -1,8 +1,6 @@
 package arena_c
 
 // #include "map.h"
-// #cgo noescape upfront_map_size
-// #cgo nocallback upfront_map_size
 // #cgo nocallback upfront_map_init
 // #cgo noescape upfront_map_reconfigure
 // #cgo nocallback upfront_map_reconfigure
@@ -75,13 +73,6 @@ func (m *Map) offset(r *Row) uint64 {
 }
 
 func (m *Map) c() *C.upfront_map { return (*C.upfront_map)(checked(m)) }
-
-// MapSize is upfront_map_size.
-func MapSize(arenas []Arena, slots, pools, guard uint64) uint64 {
-	list := (*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas)))
-	return uint64(C.upfront_map_size(list, C.uint64_t(len(arenas)), C.uint64_t(slots), C.uint64_t(pools),
-		C.uint64_t(guard)))
-}
 
 // MapTables is upfront_map_tables.
 func MapTables(rows, slots, pools uint64) Tables {

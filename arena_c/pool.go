@@ -66,11 +66,11 @@ func (p *Pool) Number(place uint64) *uint32 {
 	return (*uint32)(unsafe.Add(unsafe.Pointer(p), p.Numbers+4*place))
 }
 
-// Generation is upfront_pool_generation.
-func (p *Pool) Generation(index uint64) *uint32 { return p.Number(uint64(p.Count) + index) }
+// generation is upfront_pool_generation.
+func (p *Pool) generation(index uint64) *uint32 { return p.Number(uint64(p.Count) + index) }
 
 // Handle is upfront_pool_handle.
-func (p *Pool) Handle(index uint64) uint64 { return uint64(*p.Generation(index))<<32 | index }
+func (p *Pool) Handle(index uint64) uint64 { return uint64(*p.generation(index))<<32 | index }
 
 // Live is upfront_pool_live.
 func (p *Pool) Live() uint64 { return uint64(p.Count) - uint64(p.Retired) - p.Free }

@@ -5,11 +5,6 @@ package arena_c
 // static inline int upfront_take_room_at(uintptr_t from, uint64_t size, upfront_room *out) {
 //     return upfront_take_room((const void *)from, size, out);
 // }
-// static inline int upfront_note_room_at(uint64_t kind, uintptr_t block, uint64_t size) {
-//     return upfront_note_room(kind, (const void *)block, size);
-// }
-// #cgo noescape upfront_note_room_at
-// #cgo nocallback upfront_note_room_at
 // static inline void upfront_odd(upfront_scopes *h, uint64_t bit) {
 //     __atomic_fetch_or(&h->odd, bit, __ATOMIC_RELAXED);
 // }
@@ -147,11 +142,6 @@ func made[H any](r Room, header unsafe.Pointer) *H {
 		r.owner.Made(r)
 	}
 	return (*H)(header)
-}
-
-// NoteRoom is upfront_note_room.
-func NoteRoom(kind RoomKind, block unsafe.Pointer, size uint64) Code {
-	return Code(C.upfront_note_room_at(C.uint64_t(kind), C.uintptr_t(uintptr(block)), C.uint64_t(size)))
 }
 
 // TakeCRoom takes an arena that C made by itself out of C's table, if its block begins in the size

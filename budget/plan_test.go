@@ -22,6 +22,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
+	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
@@ -510,7 +511,7 @@ func TestPlanSumIsTheCores(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, exact.size, l.size)
 		limits := plan.Limits
-		require.Equal(t, arena_c.MapSize(plan.arenas(), uint64(limits.Scopes), uint64(limits.Pools), plan.guard()), exact.size)
+		require.Equal(t, bindings.MapSize(plan.arenas(), uint64(limits.Scopes), uint64(limits.Pools), plan.guard()), exact.size)
 	}
 	block := make([]byte, 8*MiB)
 	for range 100 {

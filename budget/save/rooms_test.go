@@ -18,6 +18,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/flow"
+	"github.com/upfront-mem/upfront/tests/conformance/bindings"
 )
 
 // roomsRoot has links into blocks of the allocators in its state.
@@ -297,7 +298,7 @@ func TestLibrariesInStates(t *testing.T) {
 			block := s.BytesUnzeroed(1024, 64)
 			_, err := arena.NewHeap(block, 0)
 			require.NoError(t, err)
-			require.Equal(t, arena_c.OK, arena_c.NoteRoom(arena_c.RoomHeap, unsafe.Pointer(&block[0]), 1024))
+			require.Equal(t, arena_c.OK, bindings.NoteRoom(arena_c.RoomHeap, unsafe.Pointer(&block[0]), 1024))
 		}},
 	} {
 		r := newRooms(t, 3, test.more)
@@ -340,7 +341,7 @@ func TestRoomsOfC(t *testing.T) {
 		require.NoError(t, b.Close())
 	}
 	note := func(kind arena_c.RoomKind, block []byte, size uint64) arena_c.Code {
-		return arena_c.NoteRoom(kind, unsafe.Pointer(&block[0]), size)
+		return bindings.NoteRoom(kind, unsafe.Pointer(&block[0]), size)
 	}
 	for kind := arena_c.RoomHeap; kind < arena_c.RoomShared; kind++ {
 		refused("save: BUG: the state of region level, at byte 0x40: the "+kind.String()+" is damaged: its words", func(block []byte) {

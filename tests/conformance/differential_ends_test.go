@@ -94,7 +94,8 @@ func TestGoAndCAgreeOnHandles(t *testing.T) {
 	_, one := arena_c.GetHandle[[3]uint64](a, a.Gen, first, numbers)
 	q, _ := bindings.GetHandle(b, b.Gen)
 	arena_c.Zero(q, 24)
-	*a.Generation(one & arena_c.HandleIndex), *b.Generation(one & arena_c.HandleIndex) = 1<<32-1, 1<<32-1
+	index := one & arena_c.HandleIndex
+	*generation(a, index), *generation(b, index) = 1<<32-1, 1<<32-1
 	one = a.Handle(one & arena_c.HandleIndex)
 	require.Equal(t, bindings.PutHandle(b, b.Gen, one), a.PutHandle(a.Gen, one))
 	require.EqualValues(t, 1, a.Retired)
@@ -119,7 +120,7 @@ func TestGoAndCAgreeOnHandles(t *testing.T) {
 		case 1, 2:
 			if w.random.IntN(rounds()/20) == 0 { // its last generation: a put retires the chunk
 				index := w.random.Uint64N(uint64(a.Count))
-				*a.Generation(index), *b.Generation(index) = 1<<32-1, 1<<32-1
+				*generation(a, index), *generation(b, index) = 1<<32-1, 1<<32-1
 				handle = a.Handle(index)
 				given = append(given, handle)
 			}
@@ -129,3 +130,6 @@ func TestGoAndCAgreeOnHandles(t *testing.T) {
 		}
 	}
 }
+
+// generation returns the word with the generation of a chunk's handle.
+func generation(p *arena_c.Pool, index uint64) *uint32 { return p.Number(uint64(p.Count) + index) }

@@ -29,7 +29,7 @@ func newRowTwins(t *testing.T) *rowTwins {
 	arenas := []arena_c.Arena{{Kind: arena_c.KindRegion, Size: 1000},
 		{Kind: arena_c.KindScratch, Size: 2*arena_c.Edge + 40}}
 	const slots, pools = 5, 3
-	size := arena_c.MapSize(arenas, slots, pools, 0)
+	size := bindings.MapSize(arenas, slots, pools, 0)
 	w := newTwins(t, int(size), arena_c.Edge)
 	a := arena_c.MapInit(at(w.a), size, arenas, slots, pools, 0)
 	b := arena_c.MapInit(at(w.b), size, arenas, slots, pools, 0)

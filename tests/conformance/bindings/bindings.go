@@ -228,3 +228,15 @@ func FrameFigures(f *arena_c.Frame) (used, peak, padding uint64) {
 func FrameLive(f *arena_c.Frame, gen uint64) bool {
 	return C.upfront_frame_check((*C.upfront_frame)(unsafe.Pointer(f)), C.uint64_t(gen)) != C.UPFRONT_STALE
 }
+
+// MapSize is upfront_map_size.
+func MapSize(arenas []arena_c.Arena, slots, pools, guard uint64) uint64 {
+	list := (*C.upfront_map_arena)(unsafe.Pointer(unsafe.SliceData(arenas)))
+	return uint64(C.upfront_map_size(list, C.uint64_t(len(arenas)), C.uint64_t(slots), C.uint64_t(pools),
+		C.uint64_t(guard)))
+}
+
+// NoteRoom is upfront_note_room. The block isn't of the Go heap.
+func NoteRoom(kind arena_c.RoomKind, block unsafe.Pointer, size uint64) arena_c.Code {
+	return arena_c.Code(C.upfront_note_room(C.uint64_t(kind), block, C.uint64_t(size)))
+}
