@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // Columns of the list.
@@ -99,7 +97,7 @@ func (d *insideDrawing) pool(i int) {
 		text += fmt.Sprintf("; a square is %d", each)
 	}
 	d.heading(i, text)
-	turns := turnsOf(p)
+	turns := turnsOf(p.States, p.Next)
 	across := int((width - 2*margin + cellStep - cell) / cellStep)
 	top, n := d.y+110, 0
 	for from := 0; from < len(p.States); from += each {
@@ -129,13 +127,13 @@ func (d *insideDrawing) cell(x, y px, states string) {
 
 // turnsOf returns the turns, from 1, of the first nine chunks that Get will return: freed chunks,
 // then chunks never used.
-func turnsOf(p *stack.PoolLayout) map[int]uint64 {
+func turnsOf(states string, next []uint32) map[int]uint64 {
 	turns := map[int]uint64{}
-	for _, index := range p.Next[:min(len(p.Next), 9)] {
+	for _, index := range next[:min(len(next), 9)] {
 		turns[int(index)] = uint64(len(turns)) + 1
 	}
-	for index := 0; index < len(p.States) && len(turns) < 9; index++ {
-		if p.States[index] == '-' {
+	for index := 0; index < len(states) && len(turns) < 9; index++ {
+		if states[index] == '-' {
 			turns[index] = uint64(len(turns)) + 1
 		}
 	}
