@@ -201,7 +201,7 @@ func faults(t *testing.T, path, text string, words map[string]int) (lines []stri
 }
 
 // stillWide has the folders whose code still has lines of more than 120 columns.
-var stillWide = strings.Fields("arena arena_c scope scope/stack budget budget/record budget/save budget/view " +
+var stillWide = strings.Fields("scope scope/stack budget budget/record budget/save budget/view " +
 	"budget/view/live tests/c tests/c/clients")
 
 // wideCode returns a line for each line of code with more than 120 columns. A raw string of Go may

@@ -62,14 +62,12 @@ var table = effects(map[does]string{
 			Text.Bytes Text.String Builder.Done pool.Get pool.At Pool.GetUnzeroed
 			HandlePool.Get HandlePool.At SharedPool.Get Sprintf ReadFile ReadAt
 		scope/cache: Of.Get Of.At Of.Add Of.GetOrLoad
-		scope/container: List.At List.Slice Deque.At Map.Get StringMap.Get StringMap.GetBytes
-		arena: PoolProxy.Get HandlePoolProxy.Get`,
+		scope/container: List.At List.Slice Deque.At Map.Get StringMap.Get StringMap.GetBytes`,
 	{gives, 1}: `
 		scope: Maker.New Maker.TryNew Maker.Slice Maker.TrySlice Maker.SliceCap Maker.SliceAligned
 			Maker.Clone Maker.Append ObjectMaker.New ObjectMaker.TryNew ObjectMaker.Slice List.Slice`,
 	{holds, 0}: `
-		scope: Scope.Text Scope.Pool List.All pool.All Pool.Proxy HandlePool.All HandlePool.Proxy
-			ObjectPool.Proxy
+		scope: Scope.Text Scope.Pool List.All pool.All HandlePool.All
 		scope/cache: New NewObjects
 		scope/container: NewList NewDeque NewMap NewStringMap List.All Deque.All Map.All StringMap.All`,
 	{holds, 1}: `
@@ -79,7 +77,7 @@ var table = effects(map[does]string{
 		scope: Addr.Get Scratches.Scratch
 		scope/container: NewListOn NewMapOn NewStringMapOn
 		budget: Budget.Scratches
-		arena: Ptr.Get Slice.Get String.Get BlockFrom NewString
+		arena: Ptr.Get Slice.Get String.Get NewString
 			NewLinear NewStack NewRing NewFrame NewHeap NewBuddy NewBlockPool
 			BlockPool.Get BlockPool.GetUnzeroed BlockPool.At
 			Heap.Alloc Heap.Realloc Heap.Shared Buddy.Alloc Buddy.Realloc Buddy.Shared
