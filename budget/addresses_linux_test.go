@@ -49,7 +49,8 @@ func TestOpenUnderALimitOfAddresses(t *testing.T) {
 	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
 		t.Skip("an emulator that does not start programs: ", err)
 	}
-	for _, processors := range step.Pick([]int{mostProcessors}, []int{1, mostProcessors}, []int{1, 2, 4, mostProcessors}) {
+	for _, processors := range step.Pick([]int{mostProcessors}, []int{1, mostProcessors},
+		[]int{1, 2, 4, mostProcessors}) {
 		for _, part := range []string{partUnchecked, partNone, partSize, partRest} {
 			bare, refused, died, works := 0, 0, 0, 0
 			for limit := 60; limit <= 160 || works == 0; limit += step.Pick(40, 20, 2) {
@@ -71,19 +72,21 @@ func TestOpenUnderALimitOfAddresses(t *testing.T) {
 				}
 			}
 			if part == partUnchecked {
-				assert.True(t, died != 0 || processors < mostProcessors, "the control, without the limits in sight of Open")
+				assert.True(t, died != 0 || processors < mostProcessors,
+					"the control, without the limits in sight of Open")
 			} else {
 				assert.NotZero(t, refused, part)
 			}
-			t.Logf("GOMAXPROCS %d, %s: a program dies before Open up to %d MiB, after it up to %d, is refused up to %d, and works with %d",
+			t.Logf("GOMAXPROCS %d, %s: a program dies before Open up to %d MiB, after it up to %d, is refused up to "+
+				"%d, and works with %d",
 				processors, part, bare, died, refused, works)
 		}
 	}
 }
 
 func inLimit(mebibytes, processors int, part string) (out string, err error) {
-	cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -S -s 8192 && ulimit -d %d && exec "$@"`, mebibytes<<10), "sh", os.Args[0],
-		"-test.run=^TestOpenUnderALimitOfAddresses$", "-test.v")
+	cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -S -s 8192 && ulimit -d %d && exec "$@"`, mebibytes<<10), "sh",
+		os.Args[0], "-test.run=^TestOpenUnderALimitOfAddresses$", "-test.v")
 	cmd.Env = append(os.Environ(), partVariable+"="+part, fmt.Sprint("GOMAXPROCS=", processors), "GOTRACEBACK=none",
 		"GOGC=100") // with GOGC=1 a collection takes threads while Open refuses the plan
 	text, err := cmd.CombinedOutput()

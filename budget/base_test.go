@@ -57,7 +57,8 @@ func runsAt(t *testing.T, base uint64) (addresses, refusals []string) {
 	t.Helper()
 	for i := range baseRuns {
 		command := exec.Command(os.Args[0], "-test.run=^TestAddressesInEveryRun$")
-		command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", baseChild, base), "LONGER="+strings.Repeat("x", 10_000*i))
+		command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", baseChild, base),
+			"LONGER="+strings.Repeat("x", 10_000*i))
 		output, err := command.CombinedOutput()
 		if errors.Is(err, syscall.ENOEXEC) {
 			t.Skip("an emulator that does not start programs: ", err)
@@ -96,7 +97,9 @@ func TestAddressesInEveryRun(t *testing.T) {
 	if base == 0 {
 		_, refusals := runsAt(t, 1<<30)
 		for _, refused := range refusals {
-			assert.Regexp(t, `^(refused pages\.base: platform: reserve \d+ bytes at 0x40000000: unsupported operation( on \w+|: .+)\n){2}$`, refused)
+			assert.Regexp(t,
+				`^(refused pages\.base: platform: reserve \d+ bytes at 0x40000000: unsupported operation( on \w+|: .+)\n){2}$`,
+				refused)
 		}
 		return
 	}
@@ -118,5 +121,6 @@ func TestAddressesInEveryRun(t *testing.T) {
 		return
 	}
 	addresses, _ = runsAt(t, 0)
-	assert.False(t, addresses[0] == addresses[1] && addresses[1] == addresses[2], "control: without a base they are elsewhere")
+	assert.False(t, addresses[0] == addresses[1] && addresses[1] == addresses[2],
+		"control: without a base they are elsewhere")
 }

@@ -71,8 +71,8 @@ func TestOpenNearTheLimitOfAGroup(t *testing.T) {
 		if err := exec.Command(os.Args[0], "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
 			t.Skip("an emulator that does not start programs: ", err)
 		}
-		cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group, os.Args[0], "-test.run=^TestOpenNearTheLimitOfAGroup$",
-			"-test.v")
+		cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group, os.Args[0],
+			"-test.run=^TestOpenNearTheLimitOfAGroup$", "-test.v")
 		cmd.Env = append(os.Environ(), inside+"=1")
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "killed by the group?\n%s", out)
@@ -82,8 +82,10 @@ func TestOpenNearTheLimitOfAGroup(t *testing.T) {
 	for size := uint64(limit); ; size -= budget.MiB / 2 {
 		b, err := budget.Open(budget.Plan{Name: "near", Regions: []budget.RegionPlan{{Name: "level", Size: size}}})
 		if err != nil {
-			require.Regexp(t, `^budget "near": the plan needs \S+ \(budget \S+, Go heap \S+, page tables and runtime \S+\), `+
-				`and cgroup .* leaves \S+ of 65536KiB; lower regions\[0\].size \(\S+\) in the plan, or raise the limit: docker run --memory, `, err.Error())
+			require.Regexp(t,
+				`^budget "near": the plan needs \S+ \(budget \S+, Go heap \S+, page tables and runtime \S+\), `+
+					`and cgroup .* leaves \S+ of 65536KiB; lower regions\[0\].size \(\S+\) in the plan, or raise the limit: docker run --memory, `,
+				err.Error())
 			continue
 		}
 		assert.True(t, b.Report().Prefaulted)

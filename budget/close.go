@@ -28,11 +28,13 @@ func (b *Budget) Close() (err error) {
 	defer cancel()
 	if inside := b.keepOut(ctx, l, l.along); len(inside) > 0 {
 		b.end(l)
-		return fmt.Errorf("budget %q: Close while %s; nothing has changed: call Unpin, then Close again", b.plan.Name, strings.Join(inside, ", "))
+		return fmt.Errorf("budget %q: Close while %s; nothing has changed: call Unpin, then Close again", b.plan.Name,
+			strings.Join(inside, ", "))
 	}
 	if busy := b.leases.close(ctx); busy != "" {
 		b.end(l)
-		return fmt.Errorf("budget %q: Close while finalizers of %s run; nothing has changed: call Close again: %w", b.plan.Name, busy, ErrLoading)
+		return fmt.Errorf("budget %q: Close while finalizers of %s run; nothing has changed: call Close again: %w",
+			b.plan.Name, busy, ErrLoading)
 	}
 	b.countOpenScratch(true)
 	b.countOpenFrame()
@@ -86,7 +88,8 @@ func (b *Budget) leakErrors() error {
 	for _, st := range b.stacks {
 		var held leaks
 		st.EachOwned(func(what string, given *arena_c.Site) { held.add(what, given.Tell(what+" given")) })
-		wrong := fmt.Sprintf("budget %q: %s: %d owned values outlived their scopes, as a stray write has overwritten the chain of finalizers: ", b.plan.Name, st.Arena, held.count)
+		wrong := fmt.Sprintf("budget %q: %s: %d owned values outlived their scopes, as a stray write has "+
+			"overwritten the chain of finalizers: ", b.plan.Name, st.Arena, held.count)
 		errs = append(errs, held.err(wrong, ""))
 	}
 	for _, st := range b.stacks {

@@ -84,7 +84,8 @@ func TestPanicIsPrintedAfterClose(t *testing.T) {
 			}
 		})
 		err, _ := o.panicked.(error)
-		want := `budget "small": ` + arena + ` is full: scope "s" asked for 24 bytes, 16 of 65536 are free; held by "s" (65520 bytes); raise `
+		want := `budget "small": ` + arena +
+			` is full: scope "s" asked for 24 bytes, 16 of 65536 are free; held by "s" (65520 bytes); raise `
 		require.ErrorContains(t, err, want)
 		assert.ErrorIs(t, err, budget.ErrFull)
 		again := open(t, small())
@@ -169,13 +170,15 @@ func TestHandlesAfterClose(t *testing.T) {
 	s.requireDead(t)
 
 	again := open(t, small())
-	assert.Equal(t, addressOf(&b.Base().Bytes()[0]), addressOf(&again.Base().Bytes()[0]), "a control: it is the same range")
+	assert.Equal(t, addressOf(&b.Base().Bytes()[0]), addressOf(&again.Base().Bytes()[0]),
+		"a control: it is the same range")
 	s.requireDead(t)
 	mustLoad(t, again, "level", func(in scope.Scope) { frogs.Pool(in, 10).Get(); s.requireDead(t) })
 	newMark(again.Scratch(1, 1).Open("scratch").Open("inner"), 1, 0)
 	before := quiet(again)
 	s.requireDead(t)
-	assert.Equal(t, "scope: BUG: Open on scratch 1.1, whose budget is closed", panics(t, func() { b.Scratch(1, 1).Open("x") }))
+	assert.Equal(t, "scope: BUG: Open on scratch 1.1, whose budget is closed",
+		panics(t, func() { b.Scratch(1, 1).Open("x") }))
 	assert.Zero(t, scratch.Depth(), "it tells nothing of the newer budget")
 	assert.Zero(t, scratch.Stats())
 	assert.Equal(t, before, quiet(again), "the new owner is not disturbed")

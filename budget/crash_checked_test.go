@@ -27,8 +27,12 @@ var read byte
 // Each misuse runs in a process of its own, after ready. The report has the names of these
 // functions.
 var misuses = map[string]func(*budget.Budget){
-	"nothing":         func(b *budget.Budget) { readsByte(b, 0) },
-	"after Close":     func(b *budget.Budget) { frogs := b.Region("level").Base().Bytes(); closes(b); read += frogs[0] },
+	"nothing": func(b *budget.Budget) { readsByte(b, 0) },
+	"after Close": func(b *budget.Budget) {
+		frogs := b.Region("level").Base().Bytes()
+		closes(b)
+		read += frogs[0]
+	},
 	"guard of tables": func(b *budget.Budget) { readsByte(b, arena_c.Edge) },
 	"guard of level":  func(b *budget.Budget) { readsByte(b, guardOf(b, "level")) },
 	"recovers":        func(b *budget.Budget) { recovers(func() { readsByte(b, arena_c.Edge) }) },
@@ -193,11 +197,14 @@ var toldWithGuards = []told{
 	closed at:
 		closes
 ` + goFault, 2},
-	{"guard of tables", `upfront: BUG: read or write of 0x… in budget "small": the unused bytes or the guard after the control tables: an index or a size is out of range
+	{"guard of tables",
+		`upfront: BUG: read or write of 0x… in budget "small": the unused bytes or the guard after the control tables: an index or a size is out of range
 ` + goFault, 2},
-	{"guard of level", `upfront: BUG: read or write of 0x… in budget "small": the unused bytes or the guard after region "level": an index or a size is out of range
+	{"guard of level",
+		`upfront: BUG: read or write of 0x… in budget "small": the unused bytes or the guard after region "level": an index or a size is out of range
 ` + goFault, 2},
-	{"recovers", `upfront: BUG: read or write of 0x… in budget "small": the unused bytes or the guard after the control tables: an index or a size is out of range
+	{"recovers",
+		`upfront: BUG: read or write of 0x… in budget "small": the unused bytes or the guard after the control tables: an index or a size is out of range
 recovered: true
 alive: <nil>
 `, 0},
@@ -206,19 +213,27 @@ alive: <nil>
 const ofMakes = "\n\tmade at:\n\t\tloadRegion\n\t\tload\n\t\tmakes\n"
 
 var toldEverywhere = []told{
-	{"stale read", `upfront: BUG: read or write of memory that was rewound, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `	ended at:
+	{"stale read",
+		`upfront: BUG: read or write of memory that was rewound, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `	ended at:
 		rewinds
 ` + goFault, 2},
-	{"stale write", `alive: upfront: BUG: write to memory that was closed, at 0x… in budget "small": 24 bytes of scratch 0.0 at 0x…
+	{"stale write",
+		`alive: upfront: BUG: write to memory that was closed, at 0x… in budget "small": 24 bytes of scratch 0.0 at 0x…
 	made at:
 		closesQuery
 	ended at:
 		closesQuery
 `, 0},
-	{"overflow", `alive: upfront: BUG: write past the end of an object, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes, 0},
-	{"overflow, told", `upfront: BUG: write past the end of an object, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes + `SIGABRT: abort
+	{"overflow",
+		`alive: upfront: BUG: write past the end of an object, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes,
+		0},
+	{"overflow, told",
+		`upfront: BUG: write past the end of an object, at 0x… in budget "small": 24 bytes of region "level" at 0x…` +
+			ofMakes + `SIGABRT: abort
 `, 2},
-	{"underflow", `alive: upfront: BUG: write before the start of an object, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes, 0},
+	{"underflow",
+		`alive: upfront: BUG: write before the start of an object, at 0x… in budget "small": 24 bytes of region "level" at 0x…` + ofMakes,
+		0},
 	{"put", `alive: upfront: BUG: write after put, at 0x… in budget "small": 24 bytes of region "level" at 0x…
 	made at:
 		puts
@@ -231,13 +246,15 @@ var toldEverywhere = []told{
 		load
 		puts
 `, 0},
-	{"lease", `upfront: BUG: read or write of memory that was closed, at 0x… in budget "small": 24 bytes of scratch 1.0 at 0x…
+	{"lease",
+		`upfront: BUG: read or write of memory that was closed, at 0x… in budget "small": 24 bytes of scratch 1.0 at 0x…
 	made at:
 		gives
 	ended at:
 		gives
 ` + goFault, 2},
-	{"frame", `upfront: BUG: read or write of memory that was rewound, at 0x… in budget "small": 24 bytes of frame 0 at 0x…
+	{"frame",
+		`upfront: BUG: read or write of memory that was rewound, at 0x… in budget "small": 24 bytes of frame 0 at 0x…
 	made at:
 		endsFrames
 	ended at:

@@ -28,8 +28,9 @@ func TestCrowdCloses(t *testing.T) {
 		var shown [3]atomic.Pointer[show]
 		var asked atomic.Int64 // loads and releases
 		told := func(err error) bool {
-			ok := err == nil || errors.Is(err, budget.ErrLoading) || errors.Is(err, budget.ErrFull) || errors.Is(err, errLoader) ||
-				errors.Is(err, context.DeadlineExceeded) || errors.Is(err, budget.ErrClosed)
+			ok := err == nil || errors.Is(err, budget.ErrLoading) || errors.Is(err, budget.ErrFull) ||
+				errors.Is(err, errLoader) || errors.Is(err, context.DeadlineExceeded) ||
+				errors.Is(err, budget.ErrClosed)
 			assert.True(t, ok, "%v", err)
 			return errors.Is(err, budget.ErrClosed)
 		}

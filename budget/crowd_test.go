@@ -196,8 +196,9 @@ func (c *crowd) drive(random *rand.Rand) {
 
 // TestCrowd runs the whole crowd at once. The race build checks every access.
 func TestCrowd(t *testing.T) {
-	plan := budget.Plan{Name: "crowd", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB}, {Name: "level", Size: 64 * budget.KiB},
-		{Name: "room", Size: 64 * budget.KiB, Slots: 3}}, Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+	plan := budget.Plan{Name: "crowd", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "level", Size: 64 * budget.KiB}, {Name: "room", Size: 64 * budget.KiB, Slots: 3}},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: 2, Size: 64 * budget.KiB}}
 	c := &crowd{t: t, b: open(t, plan)}
 	first := &show{}
@@ -229,7 +230,7 @@ func TestCrowd(t *testing.T) {
 	all.Wait()
 	assert.Equal(t, 3, c.b.Slots("room").Available())
 	requireWalk(t, c.b)
-	t.Logf("%d loads, %d refused, %d failed, %d visits, %d rooms released", c.loads.Load(), c.refused.Load(), c.failed.Load(),
-		c.visits.Load(), c.released.Load())
+	t.Logf("%d loads, %d refused, %d failed, %d visits, %d rooms released", c.loads.Load(), c.refused.Load(),
+		c.failed.Load(), c.visits.Load(), c.released.Load())
 	require.NotZero(t, c.loads.Load())
 }

@@ -52,9 +52,9 @@
 //
 // # Over time
 //
-// [Budget.Timeline] records the highest use of each arena in each sample of one or more ticks, in
-// Go memory allocated at set-up. Package view draws the timeline next to the use that the plan
-// expects ([Expected]). If the plan sets a share of a region to warn at ([RegionPlan]), the budget
+// Package timeline records the highest use of each arena in each sample of one or more ticks, in Go
+// memory allocated at set-up. Package view draws the timeline next to the use that the plan expects
+// ([Expected]). If the plan sets a share of a region to warn at ([RegionPlan]), the budget
 // calls Plan.OnWarn with a [Warning] when it finds the use there.
 //
 // In a trace (runtime/trace) each Load, Rewind, Release and Region.Trim is a task with a trace

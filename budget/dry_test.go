@@ -16,9 +16,9 @@ import (
 func TestDryHolds(t *testing.T) {
 	plan := measured()
 	plan.Regions[0].Size, plan.Limits = 1001, budget.Limits{Scopes: 4, Pools: 2, Owned: 2, Labels: 2}
-	arenas, err := budget.Dry(plan)
+	b, err := openDry(plan)
 	require.NoError(t, err)
-	st := arenas.List()[0]
+	st := stacks(b)[0]
 	r := rand.New(rand.NewPCG(1, 2))
 	did := map[string]int{}
 	for range 20000 {
@@ -28,7 +28,8 @@ func TestDryHolds(t *testing.T) {
 		}
 		before := *st.Row()
 		err := st.Play(e)
-		require.NoError(t, arenas.Walk(), "%v", e)
+		_, damage := b.Walk()
+		require.NoError(t, damage, "%v", e)
 		switch h := st.Row().Arena; {
 		case err == nil:
 			did["done"]++

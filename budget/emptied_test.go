@@ -84,7 +84,8 @@ func TestEmptiedByALoadThatFailed(t *testing.T) {
 	_, err := load(b, "effects", func(s scope.Scope) error { stale = inboxes(s); return errLoader })
 	require.ErrorIs(t, err, errLoader)
 	for what, use := range stale {
-		assert.Regexp(t, `region effects was last emptied .* ago, by a Load of region effects that failed`, said(use).Error(), what)
+		assert.Regexp(t, `region effects was last emptied .* ago, by a Load of region effects that failed`,
+			said(use).Error(), what)
 	}
 }
 

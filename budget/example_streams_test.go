@@ -56,7 +56,8 @@ func loadStreamed(region budget.Region) (budget.Loaded[Streamed], error) {
 			return nil, err
 		}
 		heap.MayLive()
-		return &Streamed{region.Base(), chunks.HandlePool(s, chunksMax), container.NewMap(s, cells, links, chunksMax), heap}, nil
+		return &Streamed{region.Base(), chunks.HandlePool(s, chunksMax), container.NewMap(s, cells, links, chunksMax),
+			heap}, nil
 	})
 }
 
@@ -123,7 +124,9 @@ func (w *Streamed) east(from Cell) (names []string) {
 // game runs. All chunks have one type and are in a HandlePool. Their lists, of varying length, are
 // in a Heap. A chunk refers to its neighbours by handles.
 func Example_worldThatStreams() {
-	b, err := budget.Open(budget.Plan{Name: "world", Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})
+	b,
+		err := budget.Open(budget.Plan{Name: "world",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})
 	mustBe(err)
 	level, err := loadStreamed(b.Region("level"))
 	mustBe(err)
@@ -140,7 +143,8 @@ func Example_worldThatStreams() {
 	fmt.Println("without the reeds:", w.enter(Cell{0, 1}, []byte("forest"), 500))
 	fmt.Println("east of the shore:", w.east(Cell{0, 0}))
 	stats := w.heap.Stats()
-	fmt.Println(w.chunks.Live(), "chunks,", stats.Live, "blocks,", stats.Failed, "refused,", stats.Used, "of", stats.Size, "bytes used")
+	fmt.Println(w.chunks.Live(), "chunks,", stats.Live, "blocks,", stats.Failed, "refused,", stats.Used, "of",
+		stats.Size, "bytes used")
 	fmt.Println("end:", b.Close())
 	// Output:
 	// shore comes: true

@@ -161,11 +161,6 @@ func SetWideFirst(size uint64) (undo func()) {
 	return func() { wideFirst = was }
 }
 
-func (a Arenas) Walk() error {
-	_, err := a.b.Walk()
-	return err
-}
-
 // TrackerOf returns the tracker of a region, or nil.
 func (b *Budget) TrackerOf(region string) *platform.Tracker { return b.Region(region).tracker }
 

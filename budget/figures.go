@@ -1,7 +1,7 @@
 package budget
 
 import (
-	"math/bits"
+	"math"
 	"slices"
 
 	"github.com/upfront-mem/upfront/scope"
@@ -13,9 +13,16 @@ import (
 // use this list, so a figure means the same everywhere; metrics and profiles give it a longer or
 // another name.
 type Figure struct {
-	Name string // "arena_peak"
-	Unit Unit
-	Kind FigureKind
+	Name  string // "arena_peak"
+	Bytes bool   // in bytes; else a count
+	// Kind is one of:
+	//
+	//   - "planned": set by the plan
+	//   - "now": rises and falls
+	//   - "peak": the highest since Open; of bytes, since Open or Reconfigure
+	//   - "total": only grows
+	//   - "fault": only grows, and may be a problem
+	Kind string
 	Most bool // a part's value is the largest of its arenas; else their sum
 	// Shown reports whether pages and pictures show the figure. The other figures are only for
 	// programs: JSON, metrics, profiles, diff and check.
@@ -25,26 +32,7 @@ type Figure struct {
 	of func(*ArenaReport) uint64
 }
 
-// Unit is the unit of a Figure.
-type Unit string
-
-// The units.
-const (
-	Bytes Unit = "bytes"
-	Count Unit = "count"
-)
-
-// FigureKind is the way a Figure changes.
-type FigureKind int
-
-// The kinds of figures.
-const (
-	Planned FigureKind = iota // set by the plan
-	Now                       // rises and falls
-	Peak                      // the highest since Open; of bytes, since Open or Reconfigure
-	Total                     // only grows
-	Fault                     // only grows, and may be a problem
-)
+const inBytes, inUnits = true, false
 
 // Figures returns all figures of a part, the most useful first.
 //
@@ -53,49 +41,53 @@ const (
 func Figures() []Figure { return slices.Clone(figureTable) }
 
 var figureTable = []Figure{
-	{"arenas", Count, Planned, false, true, "Number of arenas in the part: slots, buffers or scratch arenas, or 1.",
+	{"arenas", inUnits, "planned", false, true, "Number of arenas in the part: slots, buffers or scratch arenas, or 1.",
 		func(*ArenaReport) uint64 { return 1 }},
-	{"arenas_in_use", Count, Now, false, true, "Number of arenas in the part that hold any bytes.",
+	{"arenas_in_use", inUnits, "now", false, true, "Number of arenas in the part that hold any bytes.",
 		func(a *ArenaReport) uint64 { return min(1, a.Used) }},
-	{"size", Bytes, Planned, false, true, "Size of all arenas of the part together.",
+	{"size", inBytes, "planned", false, true, "Size of all arenas of the part together.",
 		func(a *ArenaReport) uint64 { return a.Size }},
-	{"used", Bytes, Now, false, true, "Bytes in use in all arenas of the part together.",
+	{"used", inBytes, "now", false, true, "Bytes in use in all arenas of the part together.",
 		func(a *ArenaReport) uint64 { return a.Used }},
-	{"arena_size", Bytes, Planned, true, true, "Size of one arena of the part.",
+	{"arena_size", inBytes, "planned", true, true, "Size of one arena of the part.",
 		func(a *ArenaReport) uint64 { return a.Size }},
-	{"arena_used", Bytes, Now, true, true, "Bytes in use in the fullest arena of the part.",
+	{"arena_used", inBytes, "now", true, true, "Bytes in use in the fullest arena of the part.",
 		func(a *ArenaReport) uint64 { return a.Used }},
-	{"arena_peak", Bytes, Peak, true, true, "Most bytes that one arena of the part has used since Open, or since Reconfigure moved it.",
+	{"arena_peak", inBytes, "peak", true, true,
+		"Most bytes that one arena of the part has used since Open, or since Reconfigure moved it.",
 		func(a *ArenaReport) uint64 { return max(a.Used, a.Peak) }},
-	{"arena_load_peak", Bytes, Now, true, false, "Most bytes that one arena of a region has used since it was last emptied; elsewhere as arena_peak.",
+	{"arena_load_peak", inBytes, "now", true, false,
+		"Most bytes that one arena of a region has used since it was last emptied; elsewhere as arena_peak.",
 		func(a *ArenaReport) uint64 { return a.LoadPeak }},
-	{"objects", Count, Now, false, false, "Live allocations in the part, counted in checked builds.",
+	{"objects", inUnits, "now", false, false, "Live allocations in the part, counted in checked builds.",
 		func(a *ArenaReport) uint64 { return a.Objects }},
-	{"padding", Bytes, Now, false, false, "Bytes in use that are padding for alignment, counted in checked builds.",
+	{"padding", inBytes, "now", false, false, "Bytes in use that are padding for alignment, counted in checked builds.",
 		func(a *ArenaReport) uint64 { return a.Padding }},
-	{"pool_chunks", Count, Now, false, true, "Chunks of the open pools in the part.",
+	{"pool_chunks", inUnits, "now", false, true, "Chunks of the open pools in the part.",
 		func(a *ArenaReport) uint64 { return a.PoolCap }},
-	{"pool_chunks_peak", Count, Now, false, true, "Sum of the peaks of the part's open pools, in chunks.",
+	{"pool_chunks_peak", inUnits, "now", false, true, "Sum of the peaks of the part's open pools, in chunks.",
 		func(a *ArenaReport) uint64 { return a.PoolPeak }},
-	{"finalizers", Count, Total, false, false, "Finalizers that have run in the part since Open.",
+	{"finalizers", inUnits, "total", false, false, "Finalizers that have run in the part since Open.",
 		func(a *ArenaReport) uint64 { return a.Finalizers }},
-	{"cache_hits", Count, Total, false, true, "Number of times that a cache in the part had the key since Open.",
+	{"cache_hits", inUnits, "total", false, true, "Number of times that a cache in the part had the key since Open.",
 		func(a *ArenaReport) uint64 { return a.Caches.Hits }},
-	{"cache_misses", Count, Total, false, true, "Number of times that a cache in the part didn't have the key since Open.",
+	{"cache_misses", inUnits, "total", false, true,
+		"Number of times that a cache in the part didn't have the key since Open.",
 		func(a *ArenaReport) uint64 { return a.Caches.Misses }},
-	{"cache_evictions", Count, Total, false, true, "Values that the part's caches have evicted since Open.",
+	{"cache_evictions", inUnits, "total", false, true, "Values that the part's caches have evicted since Open.",
 		func(a *ArenaReport) uint64 { return a.Caches.Evictions }},
-	{"fulls", Count, Fault, false, true, "Number of times that an arena of the part was full since Open.",
+	{"fulls", inUnits, "fault", false, true, "Number of times that an arena of the part was full since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.Fulls) }},
-	{"warnings", Count, Total, false, true, "Number of times that an arena of the part reached its warn share since Open.",
+	{"warnings", inUnits, "total", false, true,
+		"Number of times that an arena of the part reached its warn share since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.Warnings) }},
-	{"open_scopes", Count, Peak, true, false, "Most scopes open at once in one arena of the part since Open.",
+	{"open_scopes", inUnits, "peak", true, false, "Most scopes open at once in one arena of the part since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.MostOpen.Scopes) }},
-	{"open_pools", Count, Peak, true, false, "Most pools open at once in one arena of the part since Open.",
+	{"open_pools", inUnits, "peak", true, false, "Most pools open at once in one arena of the part since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.MostOpen.Pools) }},
-	{"open_owned", Count, Peak, true, false, "Most owned values held at once by one arena of the part since Open.",
+	{"open_owned", inUnits, "peak", true, false, "Most owned values held at once by one arena of the part since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.MostOpen.Owned) }},
-	{"open_labels", Count, Peak, true, false, "Most labels in use at once in one arena of the part since Open.",
+	{"open_labels", inUnits, "peak", true, false, "Most labels in use at once in one arena of the part since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.MostOpen.Labels) }},
 }
 
@@ -204,6 +196,8 @@ func foldUsage(list []PartUsage, at map[string]int, u scope.Usage) []PartUsage {
 
 // plus returns a + b, or the largest number if that overflows, as it may in a forged report.
 func plus(a, b uint64) uint64 {
-	sum, carry := bits.Add64(a, b, 0)
-	return sum | -carry
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxUint64
 }

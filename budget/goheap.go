@@ -60,8 +60,8 @@ func takeGoShare(l layout, heap *GoHeap) (restore func(), err error) {
 	goShare.Lock()
 	defer goShare.Unlock()
 	if goShare.taken {
-		return nil, fmt.Errorf("budget %q: go_heap: budget %q, which is open, has set the limit of the Go heap; set go_heap to 0 here",
-			plan.Name, goShare.owner)
+		return nil, fmt.Errorf("budget %q: go_heap: budget %q, which is open, has set the limit of the Go heap; "+
+			"set go_heap to 0 here", plan.Name, goShare.owner)
 	}
 	goShare.owner, goShare.taken = plan.Name, true
 	oldLimit := debug.SetMemoryLimit(-1)
@@ -138,8 +138,9 @@ func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap,
 			share -= share / pageEntries // its own page tables
 		}
 		if share < least {
-			return heap, fmt.Errorf(`go_heap is "rest", and %s of %s leaves %s for it, which needs %s or more: of the %s that are free or the Go heap's, `+
-				"the plan takes %s (%s) and %s stay in reserve; lower %s in the plan, or raise the limit: %s",
+			return heap, fmt.Errorf(`go_heap is "rest", and %s of %s leaves %s for it, which needs %s or more: `+
+				"of the %s that are free or the Go heap's, the plan takes %s (%s) and %s stay in reserve; "+
+				"lower %s in the plan, or raise the limit: %s",
 				limit.Name, SizeText(limit.Bytes), SizeText(share-share%KiB), SizeText(least), SizeText(left-left%KiB),
 				SizeText(c.size+c.cHeap+c.beside), c.text, SizeText(restReserve), c.lower, limit.Raise)
 		}

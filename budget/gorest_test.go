@@ -39,7 +39,8 @@ func TestGoHeapIsTheRestOfALimit(t *testing.T) {
 	plan := restful(t)
 	memory, size := budget.MemoryOf(plan)
 	beside := budget.Beside(plan)
-	group := platform.Limit{Name: "cgroup memory.max", Bytes: 512 * budget.MiB, Used: 100 * budget.MiB, Raise: "docker run --memory"}
+	group := platform.Limit{Name: "cgroup memory.max", Bytes: 512 * budget.MiB, Used: 100 * budget.MiB,
+		Raise: "docker run --memory"}
 	outer := group
 	outer.Name, outer.Used = "cgroup v1 memory.limit_in_bytes", 90*budget.MiB
 	addresses := platform.Limit{Name: "RLIMIT_AS", Bytes: 4 * budget.GiB, Used: 3 * budget.GiB}
@@ -53,9 +54,12 @@ func TestGoHeapIsTheRestOfALimit(t *testing.T) {
 		share  uint64
 		from   string
 	}{
-		{[]platform.Limit{group, outer, addresses, machine}, ofGroup - ofGroup/512, "the rest of cgroup memory.max 524288KiB"},
-		{[]platform.Limit{machine, addresses, outer, group}, ofGroup - ofGroup/512, "the rest of cgroup memory.max 524288KiB"},
-		{[]platform.Limit{data, group}, 140*budget.MiB + mapped - size - restReserve, "the rest of RLIMIT_DATA 204800KiB"},
+		{[]platform.Limit{group, outer, addresses, machine}, ofGroup - ofGroup/512,
+			"the rest of cgroup memory.max 524288KiB"},
+		{[]platform.Limit{machine, addresses, outer, group}, ofGroup - ofGroup/512,
+			"the rest of cgroup memory.max 524288KiB"},
+		{[]platform.Limit{data, group}, 140*budget.MiB + mapped - size - restReserve,
+			"the rest of RLIMIT_DATA 204800KiB"},
 		{[]platform.Limit{addresses}, mapped + arenas, "the rest of RLIMIT_AS 4194304KiB"},
 		{[]platform.Limit{machine}, ofMachine - ofMachine/512, "the rest of physical memory 3145728KiB"},
 	} {
@@ -67,7 +71,8 @@ func TestGoHeapIsTheRestOfALimit(t *testing.T) {
 		assert.Equal(t, [...]any{c.share, c.share, c.share, c.from, uint64(restReserve)},
 			[...]any{b.Plan().GoHeap, r.Plan.GoHeap, r.GoHeap.Limit, r.GoHeap.From, r.GoHeap.Reserve})
 		assert.Equal(t, c.share, r.Cost.GoHeap)
-		assert.Contains(t, r.String(), fmt.Sprintf("\n  Go heap: limit %s, %s; 16384KiB stay in reserve\n", budget.SizeText(c.share), c.from))
+		assert.Contains(t, r.String(), fmt.Sprintf("\n  Go heap: limit %s, %s; 16384KiB stay in reserve\n",
+			budget.SizeText(c.share), c.from))
 		require.NoError(t, b.Reconfigure(background, plan), "the plan is the same")
 		other := plan
 		other.GoHeap = budget.GiB
@@ -80,7 +85,8 @@ func TestGoHeapIsTheRestOfALimit(t *testing.T) {
 		assert.Equal(t, before, debug.SetMemoryLimit(-1))
 	}
 	b := open(t, small())
-	assert.ErrorContains(t, b.Reconfigure(background, plan), `Reconfigure: go_heap is 0 and can't change; the plan has "rest"`)
+	assert.ErrorContains(t, b.Reconfigure(background, plan),
+		`Reconfigure: go_heap is 0 and can't change; the plan has "rest"`)
 }
 
 func TestGoHeapWithTooLittleRest(t *testing.T) {
@@ -101,10 +107,12 @@ func TestGoHeapWithTooLittleRest(t *testing.T) {
 		return err
 	}
 	const least = 4 * budget.MiB
-	assert.EqualError(t, attempt(least), fmt.Sprintf(`budget "small": go_heap is "rest", and cgroup memory.max of %s leaves 4088KiB for it, `+
-		`which needs 4096KiB or more: of the %s that are free or the Go heap's, the plan takes %s (budget %s, page tables and runtime %s) and 16384KiB stay in reserve; `+
-		`lower regions[2].size (%d) in the plan, or raise the limit: docker run --memory`, text(group.Bytes), text(need+least),
-		text(need-restReserve), text(memory), text(budget.Beside(plan)), plan.Regions[2].Size))
+	assert.EqualError(t, attempt(least),
+		fmt.Sprintf(`budget "small": go_heap is "rest", and cgroup memory.max of %s leaves 4088KiB for it, `+
+			`which needs 4096KiB or more: of the %s that are free or the Go heap's, the plan takes %s (budget %s, page tables and runtime %s) and 16384KiB stay in reserve; `+
+			`lower regions[2].size (%d) in the plan, or raise the limit: docker run --memory`,
+			text(group.Bytes), text(need+least), text(need-restReserve), text(memory), text(budget.Beside(plan)),
+			plan.Regions[2].Size))
 	require.NoError(t, attempt(least+least/511+1))
 	plan.Limits.Owned = 65535
 	tables := budget.GoTables(plan)
@@ -122,7 +130,8 @@ func TestGoHeapWithTooLittleRest(t *testing.T) {
 	restore()
 	defer budget.SetLimits()()
 	_, err = budget.Open(plan)
-	assert.EqualError(t, err, `budget "small": go_heap is "rest", but this system shows no limit of memory; set go_heap to a size`)
+	assert.EqualError(t, err,
+		`budget "small": go_heap is "rest", but this system shows no limit of memory; set go_heap to a size`)
 	assert.Equal(t, before, debug.SetMemoryLimit(-1))
 }
 
@@ -143,7 +152,8 @@ func TestGoHeapOfTheRestAgain(t *testing.T) {
 }
 
 func TestGoHeapOfTheRestInAFile(t *testing.T) {
-	plan, err := budget.ParsePlan([]byte(`{"name":"small","regions":[{"name":"level","size":"1MiB"}],"go_heap":"rest"}`))
+	plan,
+		err := budget.ParsePlan([]byte(`{"name":"small","regions":[{"name":"level","size":"1MiB"}],"go_heap":"rest"}`))
 	require.NoError(t, err)
 	require.NoError(t, plan.Check())
 	text, err := json.Marshal(plan)
@@ -153,7 +163,7 @@ func TestGoHeapOfTheRestInAFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 4*budget.MiB, cost.GoHeap, "the least")
 	assert.Contains(t, plan.String(), "Go heap  4096KiB  at least, outside it: the rest\n")
-	dry, err := budget.Dry(plan)
+	dry, err := openDry(plan)
 	require.NoError(t, err)
 	assert.Equal(t, budget.Rest, dry.Plan().GoHeap, "no process")
 	report, err := budget.Measure(plan, func(b *budget.Budget) error { return nil })
@@ -232,8 +242,10 @@ func TestThreadsCountAsAddresses(t *testing.T) {
 		if c.more == 1 {
 			s = ""
 		}
-		assert.ErrorContains(t, err, fmt.Sprintf(", %d more thread%s %s), and %s leaves ", c.more, s, text(threads), c.name))
-		assert.ErrorContains(t, err, fmt.Sprintf("raise the limit: RAISE; each thread's stack takes %s: lower it (ulimit -s, in KiB)", text(c.stack)))
+		assert.ErrorContains(t, err, fmt.Sprintf(", %d more thread%s %s), and %s leaves ",
+			c.more, s, text(threads), c.name))
+		assert.ErrorContains(t, err, fmt.Sprintf("raise the limit: RAISE; each thread's stack takes %s: lower it "+
+			"(ulimit -s, in KiB)", text(c.stack)))
 	}
 }
 
@@ -244,7 +256,8 @@ func TestCHeapCounts(t *testing.T) {
 	plan := fresh(t, small())
 	plan.GoHeap, plan.CHeap.Size = 64*budget.MiB, 96*budget.MiB
 	memory, size := budget.MemoryOf(plan)
-	for name, need := range map[string]uint64{"RLIMIT_AS": size, "RLIMIT_DATA": size, "cgroup memory.max": memory + budget.Beside(plan), "physical memory": memory} {
+	for name, need := range map[string]uint64{"RLIMIT_AS": size, "RLIMIT_DATA": size,
+		"cgroup memory.max": memory + budget.Beside(plan), "physical memory": memory} {
 		limit := platform.Limit{Name: name, Bytes: need + 160*budget.MiB, Raise: "RAISE"}
 		require.NoError(t, budget.FitsIn(plan, limit), name)
 		limit.Bytes--
@@ -257,7 +270,8 @@ func TestCHeapCounts(t *testing.T) {
 	}
 	arena_c.SetProcessHeap(begunHeap{})
 	defer arena_c.SetProcessHeap(nil)
-	limit := platform.Limit{Name: "RLIMIT_AS", Bytes: budget.GiB + size + 64*budget.MiB, Used: budget.GiB + 96*budget.MiB}
+	limit := platform.Limit{Name: "RLIMIT_AS", Bytes: budget.GiB + size + 64*budget.MiB,
+		Used: budget.GiB + 96*budget.MiB}
 	limit.Bytes += 96 * budget.MiB
 	require.NoError(t, budget.FitsIn(plan, limit), "an earlier budget has begun it")
 	limit.Name, limit.Bytes = "cgroup memory.max", limit.Used+memory+budget.Beside(plan)+160*budget.MiB-7

@@ -12,7 +12,16 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/internal/seam"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
+)
+
+var (
+	openDry   = seam.Dry.(func(budget.Plan) (*budget.Budget, error))
+	dryReport = seam.DryReport.(func(*budget.Budget) budget.Report)
+	stacks    = seam.Stacks.(func(*budget.Budget) []*stack.Stack)
+	stateOf   = seam.StateOf.(func(budget.Region, scope.Scope) (*seam.State, error))
 )
 
 type frog struct{ X, Y, Age int64 }

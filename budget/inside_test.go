@@ -15,6 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/inside"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/stack"
 )
@@ -189,14 +190,14 @@ func (m *maker) look() {
 	if m.t.Failed() {
 		m.t.FailNow()
 	}
-	in, err := m.region.Inside(m.inner...)
+	in, err := inside.OfRegion(m.region, m.inner...)
 	require.NoError(m.t, err)
 	report := m.region.Report()
 	requireInside(m.t, in, report)
 	m.steps++
 }
 
-func requireInside(t *testing.T, in budget.Inside, r budget.ArenaReport) {
+func requireInside(t *testing.T, in inside.Contents, r budget.ArenaReport) {
 	t.Helper()
 	require.NoError(t, in.Check())
 	require.Equal(t, r.Used, in.Used)
@@ -209,14 +210,14 @@ func requireInside(t *testing.T, in budget.Inside, r budget.ArenaReport) {
 	requireKnown(t, in, r, sums)
 	text, err := json.Marshal(in)
 	require.NoError(t, err)
-	var again budget.Inside
+	var again inside.Contents
 	require.NoError(t, json.Unmarshal(text, &again))
 	require.Equal(t, in, again)
 }
 
 // requireChain expects each Order once. Orders needn't descend: objects that a constructor makes
 // are linked before its own object.
-func requireChain(t *testing.T, in budget.Inside) {
+func requireChain(t *testing.T, in inside.Contents) {
 	t.Helper()
 	seen, most := map[int]bool{}, 0
 	for i := range in.Spans {
@@ -228,7 +229,7 @@ func requireChain(t *testing.T, in budget.Inside) {
 	require.Len(t, seen, most)
 }
 
-func requireKnown(t *testing.T, in budget.Inside, r budget.ArenaReport, sums insideSums) {
+func requireKnown(t *testing.T, in inside.Contents, r budget.ArenaReport, sums insideSums) {
 	t.Helper()
 	require.Equal(t, in.Known, notesObjects)
 	if !arena_c.Checked {
@@ -258,7 +259,7 @@ type insideSums struct {
 	scopes, labels map[string]uint64
 }
 
-func sumOf(in budget.Inside) insideSums {
+func sumOf(in inside.Contents) insideSums {
 	s := insideSums{scopes: map[string]uint64{}, labels: map[string]uint64{}}
 	for _, x := range in.Spans {
 		s.bytes += x.Padding + x.Size
@@ -288,7 +289,7 @@ func TestInsideTellsWhatThereIs(t *testing.T) {
 		})
 	})
 	require.NoError(t, err)
-	in, err := level.Inside()
+	in, err := inside.OfRegion(level)
 	require.NoError(t, err)
 	assert.Equal(t, "game", in.Budget)
 	assert.Equal(t, "level", in.Arena)
@@ -317,7 +318,7 @@ func TestInsideTellsWhatThereIs(t *testing.T) {
 	}
 }
 
-func spanOf(t *testing.T, in budget.Inside, kind string) budget.Span {
+func spanOf(t *testing.T, in inside.Contents, kind string) inside.Span {
 	t.Helper()
 	for _, x := range in.Spans {
 		if x.Kind == kind {
@@ -325,7 +326,7 @@ func spanOf(t *testing.T, in budget.Inside, kind string) budget.Span {
 		}
 	}
 	require.Fail(t, "there is no "+kind)
-	return budget.Span{}
+	return inside.Span{}
 }
 
 func TestInsideOfOthers(t *testing.T) {
@@ -333,28 +334,28 @@ func TestInsideOfOthers(t *testing.T) {
 		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: 2, Each: 1, Size: 64 * budget.KiB}})
 	insideFrogs.New(b.Frame())
-	in, err := b.Inside("frame 0")
+	in, err := inside.Of(b, "frame 0")
 	require.NoError(t, err)
 	require.NoError(t, in.Check())
 	assert.Equal(t, uint64(12), in.Used)
 	s := b.Scratch(0, 0).Open("work")
 	insideWords.New(s)
-	in, err = b.Inside("scratch 0.0")
+	in, err = inside.Of(b, "scratch 0.0")
 	require.NoError(t, err)
 	require.NoError(t, in.Check())
 	assert.Equal(t, uint64(8), in.Used)
 	require.NoError(t, s.Close())
 
-	_, err = b.Inside("scratch 1.0")
-	assert.ErrorContains(t, err, `budget "game": Inside of scratch 1.0: it is for leases`)
-	_, err = b.Inside("nowhere")
+	_, err = inside.Of(b, "scratch 1.0")
+	assert.ErrorContains(t, err, `budget "game": inside of scratch 1.0: it is for leases`)
+	_, err = inside.Of(b, "nowhere")
 	assert.ErrorContains(t, err, `there is no such arena`)
 	h, err := arena.NewHeap(arena.NewBlock(4096, 64), 0)
 	require.NoError(t, err)
-	_, err = b.Region("level").Inside(h)
-	assert.ErrorContains(t, err, "Inside of level: arena.Heap isn't in it")
+	_, err = inside.OfRegion(b.Region("level"), h)
+	assert.ErrorContains(t, err, "inside of level: arena.Heap isn't in it")
 	require.NoError(t, b.Close())
-	_, err = b.Inside("level")
+	_, err = inside.Of(b, "level")
 	assert.ErrorIs(t, err, budget.ErrClosed)
 }
 
@@ -386,10 +387,10 @@ func TestInsideOfWhatWasWrittenOver(t *testing.T) {
 			inner, err = maker(block)
 			require.NoError(t, err)
 		})
-		_, err := b.Region("level").Inside(inner)
+		_, err := inside.OfRegion(b.Region("level"), inner)
 		require.NoError(t, err)
 		load(func() { copy(block, bytes.Repeat([]byte("texture!"), 4096)) })
-		_, err = b.Region("level").Inside(inner)
+		_, err = inside.OfRegion(b.Region("level"), inner)
 		assert.ErrorContains(t, err, name)
 		assert.ErrorContains(t, err, "isn't in it")
 	}
@@ -399,7 +400,7 @@ func TestInsideWhatAFinalizerSees(t *testing.T) {
 	b := open(t, budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	level, saw := b.Region("level"), []int(nil)
 	look := func() {
-		in, err := level.Inside()
+		in, err := inside.OfRegion(level)
 		require.NoError(t, err)
 		requireInside(t, in, level.Report())
 		most := 0
@@ -422,23 +423,23 @@ func TestInsideWhatAFinalizerSees(t *testing.T) {
 }
 
 func TestInsideCheck(t *testing.T) {
-	good := func() budget.Inside {
-		return budget.Inside{Arena: "level", Size: 100, Used: 50, Cursor: 30, Limit: 80, Spans: []budget.Span{
+	good := func() inside.Contents {
+		return inside.Contents{Arena: "level", Size: 100, Used: 50, Cursor: 30, Limit: 80, Spans: []inside.Span{
 			{Offset: 2, Padding: 2, Size: 28}, {Offset: 80, Size: 20, Parts: []stack.Part{{Size: 20}}}}}
 	}
-	for name, spoil := range map[string]func(*budget.Inside){
-		"contradict":        func(in *budget.Inside) { in.Used = 51 },
-		"contradict ":       func(in *budget.Inside) { in.Cursor = 90 },
-		"fit after 0":       func(in *budget.Inside) { in.Spans[0].Offset = 1 },
-		"fit after 0 ":      func(in *budget.Inside) { in.Spans[0].Size = 1 << 63 },
-		"no object":         func(in *budget.Inside) { in.Spans = in.Spans[:1] },
-		"no part":           func(in *budget.Inside) { in.Spans[1].Parts[0].Size = 1 },
-		"parts[0]":          func(in *budget.Inside) { in.Spans[1].Parts[0].Size = 21 },
-		"a pool of 3":       func(in *budget.Inside) { in.Spans[0].Pool = &stack.PoolLayout{Count: 3} },
-		"unknown states":    func(in *budget.Inside) { in.Spans[0].Pool = &stack.PoolLayout{Count: 1, States: "!"} },
-		"gives chunk 7":     func(in *budget.Inside) { in.Spans[0].Pool = &stack.PoolLayout{Next: []uint32{7}} },
-		"fit after 0  ":     func(in *budget.Inside) { in.Spans[0].Padding = 1 << 63 },
-		"no object covers ": func(in *budget.Inside) { in.Spans = nil },
+	for name, spoil := range map[string]func(*inside.Contents){
+		"contradict":        func(in *inside.Contents) { in.Used = 51 },
+		"contradict ":       func(in *inside.Contents) { in.Cursor = 90 },
+		"fit after 0":       func(in *inside.Contents) { in.Spans[0].Offset = 1 },
+		"fit after 0 ":      func(in *inside.Contents) { in.Spans[0].Size = 1 << 63 },
+		"no object":         func(in *inside.Contents) { in.Spans = in.Spans[:1] },
+		"no part":           func(in *inside.Contents) { in.Spans[1].Parts[0].Size = 1 },
+		"parts[0]":          func(in *inside.Contents) { in.Spans[1].Parts[0].Size = 21 },
+		"a pool of 3":       func(in *inside.Contents) { in.Spans[0].Pool = &stack.PoolLayout{Count: 3} },
+		"unknown states":    func(in *inside.Contents) { in.Spans[0].Pool = &stack.PoolLayout{Count: 1, States: "!"} },
+		"gives chunk 7":     func(in *inside.Contents) { in.Spans[0].Pool = &stack.PoolLayout{Next: []uint32{7}} },
+		"fit after 0  ":     func(in *inside.Contents) { in.Spans[0].Padding = 1 << 63 },
+		"no object covers ": func(in *inside.Contents) { in.Spans = nil },
 	} {
 		in := good()
 		require.NoError(t, in.Check())
@@ -498,7 +499,7 @@ func TestSites(t *testing.T) {
 		return // no call site is kept
 	}
 	assert.Equal(t, level.Objects, objects, "the slice of nothing, too")
-	var frogs budget.Site
+	var frogs stack.Site
 	for _, s := range level.Sites {
 		if s.Label == "frogs" {
 			assert.Empty(t, frogs.Scope, "all were made by the same line")
@@ -508,7 +509,8 @@ func TestSites(t *testing.T) {
 	require.NotEmpty(t, frogs.Made)
 	assert.Contains(t, frogs.Made[0], "inside_test.go:")
 	frogs.Made = nil
-	assert.Equal(t, budget.Site{Scope: "level", Label: "frogs", Type: "budget_test.insideFrog", Bytes: 1204 * 12, Objects: 1204}, frogs)
+	assert.Equal(t, stack.Site{Scope: "level", Label: "frogs", Type: "budget_test.insideFrog", Bytes: 1204 * 12,
+		Objects: 1204}, frogs)
 }
 
 // BenchmarkSites measures a load of 10,000 objects with the figures that are published at its end:
@@ -534,7 +536,7 @@ func BenchmarkSites(b *testing.B) {
 	})
 	b.Run("inside", func(b *testing.B) {
 		for b.Loop() {
-			_, err := level.Inside()
+			_, err := inside.OfRegion(level)
 			require.NoError(b, err)
 		}
 	})

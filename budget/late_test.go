@@ -63,7 +63,10 @@ var late = map[string]func(x *bugs){
 	"rewound":             func(x *bugs) { frogs.New(x.stale.s) },
 	"rewound, Open":       func(x *bugs) { x.stale.s.Open("x") },
 	"full":                func(x *bugs) { frogs.Slice(x.inner, 1<<20) },
-	"full of one":         func(x *bugs) { x.inner.AllocUnzeroed(60*budget.KiB, 8); x.inner.AllocUnzeroed(8*budget.KiB, 8) },
+	"full of one": func(x *bugs) {
+		x.inner.AllocUnzeroed(60*budget.KiB, 8)
+		x.inner.AllocUnzeroed(8*budget.KiB, 8)
+	},
 	"a bad align":         func(x *bugs) { x.inner.AllocUnzeroed(8, 3) },
 	"no maker":            func(x *bugs) { new(scope.Maker[frog]).New(x.inner) },
 	"put twice":           func(x *bugs) { x.pool.Put(x.put) },
@@ -139,6 +142,7 @@ func TestUsedAfterClose(t *testing.T) {
 	x := plant(t, b)
 	_ = b.Close()
 	for _, what := range []string{"frozen", "covered", "closed", "rewound", "full", "frozen, a slice"} {
-		assert.EqualError(t, thrown(func() { late[what](x) }).(error), "scope: BUG: use of a scope whose budget is closed", what)
+		assert.EqualError(t, thrown(func() { late[what](x) }).(error),
+			"scope: BUG: use of a scope whose budget is closed", what)
 	}
 }

@@ -108,7 +108,11 @@ func TestBlocksOfALoadThatFails(t *testing.T) {
 	require.PanicsWithValue(t, "boom", func() {
 		_, _ = loadRegion(b.Region("level"), func(s scope.Scope) error { leaksBlocks(t, s, 1); panic("boom") })
 	})
-	_, err := loadRegion(b.Region("level"), func(s scope.Scope) error { leaksBlocks(t, s, 1); s.Bytes(1 << 30); return nil })
+	_, err := loadRegion(b.Region("level"), func(s scope.Scope) error {
+		leaksBlocks(t, s, 1)
+		s.Bytes(1 << 30)
+		return nil
+	})
 	var full *scope.FullError
 	require.True(t, errors.As(err, &full))
 	require.Equal(t, full.Error(), err.Error())

@@ -51,7 +51,8 @@ func TestLeaksSayWhereTheyBegan(t *testing.T) {
 	requireSite(t, text, `slot "room 0" acquired`, "acquiresARoom")
 	requireSite(t, text, `scratch 1.0 and scratch 1.1 taken`, "takesScratch")
 	requireSite(t, text, `Close of *budget_test.closer given`, "holdsAValue")
-	for _, inside := range []string{"/upfront/scope.", "/upfront/scope/stack.", "/upfront/budget.", "\truntime.", `"closed"`} {
+	for _, inside := range []string{"/upfront/scope.", "/upfront/scope/stack.", "/upfront/budget.", "\truntime.",
+		`"closed"`} {
 		assert.NotContains(t, text, inside)
 	}
 }

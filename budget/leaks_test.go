@@ -39,8 +39,10 @@ func TestSlotsThatNobodyReleased(t *testing.T) {
 	mustLoad(t, b, "systems", func(s scope.Scope) { s.Defer(func() { released = first.Release(background) }) })
 	mustFill(t, third, 4)
 	ran = nil
-	assert.Equal(t, `budget "rooms": never released: slot "room 0", slot "room 2"; call Release on each acquired slot`, unsited(b.Close()))
-	assert.EqualError(t, released, `budget "rooms": Release of region room 0 refused during a Close; call it when that has returned: upfront: a load, rewind or close is at work`)
+	assert.Equal(t, `budget "rooms": never released: slot "room 0", slot "room 2"; call Release on each acquired slot`,
+		unsited(b.Close()))
+	assert.EqualError(t, released,
+		`budget "rooms": Release of region room 0 refused during a Close; call it when that has returned: upfront: a load, rewind or close is at work`)
 	assert.Equal(t, []int64{4}, ran, "they are emptied all the same")
 	assert.Equal(t, budget.Leaks{Slots: 2}, b.Report().Leaks)
 	_, err := b.Slots("room").Acquire()
@@ -92,8 +94,9 @@ func TestOwnedValuesThatAreLostAreNamed(t *testing.T) {
 	assert.Zero(t, b.Report().Leaks.Owned, "what is owned is no leak")
 	tableOf(b).Row(5).Arena.Chain = 0 // a stray write: the chain is lost
 	require.NoError(t, scratch.Close())
-	assert.Equal(t, `budget "small": scratch 0.0: 3 owned values outlived their scopes, as a stray write has overwritten the chain of finalizers: Close of *budget_test.closer, a value of *int, `+
-		`a deferred function`, unsited(b.Close()))
+	assert.Equal(t,
+		`budget "small": scratch 0.0: 3 owned values outlived their scopes, as a stray write has overwritten the chain of finalizers: Close of *budget_test.closer, a value of *int, `+`a deferred function`,
+		unsited(b.Close()))
 	assert.Equal(t, budget.Leaks{Owned: 3}, b.Report().Leaks)
 }
 

@@ -105,7 +105,8 @@ func (w *lendable) swap(from, to uint64) bool {
 
 func (p *leases) of(worker int) scope.Scratches {
 	if worker < 0 || worker >= len(p.workers) {
-		panic(fmt.Sprintf("budget: BUG: scratch of worker %d: plan %q has scratch for %d workers", worker, p.budget, len(p.workers)))
+		panic(fmt.Sprintf("budget: BUG: scratch of worker %d: plan %q has scratch for %d workers", worker, p.budget,
+			len(p.workers)))
 	}
 	w := &p.workers[worker]
 	if !w.is(scratchFixed) {
@@ -290,8 +291,8 @@ func (p *leases) refusal(ended error) error {
 			lent++
 		}
 	}
-	return fmt.Errorf("budget %q: Lease of scratch: %d of %d workers are lent, %d taken by number; Release a Lease, or raise scratch.workers in the plan: %w", name, lent, n, p.fixed,
-		ended)
+	return fmt.Errorf("budget %q: Lease of scratch: %d of %d workers are lent, %d taken by number; Release a "+
+		"Lease, or raise scratch.workers in the plan: %w", name, lent, n, p.fixed, ended)
 }
 
 // Lease is a loan of the scratch arenas of a worker: lease.Scratch(0).Do("reply", fn). See

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget/internal/seam"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/stack"
 )
@@ -207,8 +208,8 @@ func (b *Budget) run(l *load, s scope.Scope, fn func(scope.Scope) error) error {
 		b.mu.Unlock()
 		if inner != nil {
 			defer func() { <-inner.over }() // deferred: OnError may panic
-			b.note(fmt.Errorf("budget %q: BUG: the function of %s returned before a %s inside it; the outer load waits: %w",
-				b.plan.Name, l.name(), inner.name(), ErrLoading))
+			b.note(fmt.Errorf("budget %q: BUG: the function of %s returned before a %s inside it; the outer load "+
+				"waits: %w", b.plan.Name, l.name(), inner.name(), ErrLoading))
 		}
 	}()
 	return fn(s)
@@ -296,7 +297,8 @@ func (b *Budget) beside(r *region, along reach, what string) (refused string) {
 		} else {
 			how += "." + what + "(ctx)"
 		}
-		return fmt.Sprintf("refused during a %s; in the function of that load call %s with its scope s, elsewhere wait", by.name(), how)
+		return fmt.Sprintf("refused during a %s; in the function of that load call %s with its scope s, elsewhere "+
+			"wait", by.name(), how)
 	}
 	return ""
 }
@@ -316,7 +318,8 @@ func (b *Budget) outer(r Region) (outer *load, refused string) {
 	case r.level <= outer.along.at(0).level:
 		return nil, fmt.Sprintf("refused inside a %s: only regions above its region may be touched", outer.name())
 	case outer.inner != nil:
-		return nil, fmt.Sprintf("refused inside a %s, during a %s there; wait for the inner one first", outer.name(), outer.inner.name())
+		return nil, fmt.Sprintf("refused inside a %s, during a %s there; wait for the inner one first", outer.name(),
+			outer.inner.name())
 	}
 	return outer, ""
 }
@@ -344,7 +347,8 @@ func (b *Budget) enter(ctx context.Context, r Region, what string, along reach) 
 }
 
 func (b *Budget) waited(ctx context.Context, l *load, still []string) error {
-	return fmt.Errorf("budget %q: %s waited: %s; nothing has changed: call Unpin, then try again: %w", b.plan.Name, l.name(), strings.Join(still, ", "), ctx.Err())
+	return fmt.Errorf("budget %q: %s waited: %s; nothing has changed: call Unpin, then try again: %w", b.plan.Name,
+		l.name(), strings.Join(still, ", "), ctx.Err())
 }
 
 // inside returns a line for each pin on the regions.
@@ -388,7 +392,8 @@ func (b *Budget) keepOut(ctx context.Context, l *load, regions reach) (still []s
 	for pause := time.Microsecond; b.isPinned(regions); pause = min(2*pause, time.Millisecond) {
 		if !reported && time.Since(start) > time.Second {
 			reported = true
-			b.note(fmt.Errorf("budget %q: %s waits: %s; call Unpin", b.plan.Name, l.name(), strings.Join(b.inside(regions), ", ")))
+			b.note(fmt.Errorf("budget %q: %s waits: %s; call Unpin", b.plan.Name, l.name(),
+				strings.Join(b.inside(regions), ", ")))
 		}
 		if timer == nil {
 			timer = time.NewTimer(pause)
@@ -425,14 +430,14 @@ func (b *Budget) publishRegions(touched reach, what string) {
 }
 
 // happened returns the timeline's mark for a region that a load touched.
-func happened(what string, lowest, emptied bool) Mark {
+func happened(what string, lowest, emptied bool) uint16 {
 	switch {
 	case what == "Reconfigure":
-		return MarkMoved
+		return seam.Moved
 	case what == "Load" && lowest:
-		return MarkLoad
+		return seam.Load
 	case emptied:
-		return MarkRewind
+		return seam.Rewind
 	}
 	return 0
 }

@@ -52,7 +52,8 @@ func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 		before := quiet(b)
 		for _, err := range refused(b, inAll(regions[:2], s)...)[:4] {
 			assert.ErrorIs(t, err, budget.ErrLoading)
-			assert.ErrorContains(t, err, "refused inside a Load of region systems: only regions above its region may be touched")
+			assert.ErrorContains(t, err, "refused inside a Load of region systems: only regions above its region "+
+				"may be touched")
 		}
 		for _, err := range refused(b, regions...) {
 			assert.ErrorIs(t, err, budget.ErrLoading)
@@ -66,11 +67,13 @@ func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 			return nil
 		})
 		inner := s.Open("inner")
-		for what, s := range map[string]scope.Scope{"zero": {}, "stale": stale, "inside": inner, "a scratch's": b.Scratch(0, 0).Open("x")} {
+		for what, s := range map[string]scope.Scope{"zero": {}, "stale": stale, "inside": inner,
+			"a scratch's": b.Scratch(0, 0).Open("x")} {
 			errs := refused(b, inAll(regions, s)...)
 			for _, err := range errs[:6] {
 				assert.ErrorIs(t, err, budget.ErrLoading, what)
-				assert.ErrorContains(t, err, "refused: In needs the scope that a running Load passed to its function", what)
+				assert.ErrorContains(t, err, "refused: In needs the scope that a running Load passed to its function",
+					what)
 			}
 		}
 		require.NoError(t, inner.Close())
@@ -95,18 +98,24 @@ func TestForgottenIn(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "systems", func(scope.Scope) {
 		_, err := load(b, "level", nil)
-		assert.EqualError(t, err, `budget "small": Load of region level refused during a Load of region systems; in the function of `+
-			`that load call Load(ctx, level.In(s), ...) with its scope s, elsewhere wait: `+budget.ErrLoading.Error())
-		assert.EqualError(t, b.Region("level").Rewind(background), `budget "small": Rewind of region level refused during a Load of region `+
-			`systems; in the function of that load call level.In(s).Rewind(ctx) with its scope s, elsewhere wait: `+budget.ErrLoading.Error())
+		assert.EqualError(t, err,
+			`budget "small": Load of region level refused during a Load of region systems; in the function of `+
+				`that load call Load(ctx, level.In(s), ...) with its scope s, elsewhere wait: `+
+				budget.ErrLoading.Error())
+		assert.EqualError(t, b.Region("level").Rewind(background),
+			`budget "small": Rewind of region level refused during a Load of region `+
+				`systems; in the function of that load call level.In(s).Rewind(ctx) with its scope s, elsewhere wait: `+
+				budget.ErrLoading.Error())
 		_, err = load(b, "systems", nil)
-		assert.EqualError(t, err, `budget "small": Load of region systems refused during a Load of region systems; call it when that has `+
-			`returned: upfront: a load, rewind or close is at work`)
+		assert.EqualError(t, err,
+			`budget "small": Load of region systems refused during a Load of region systems; call it when that has `+
+				`returned: upfront: a load, rewind or close is at work`)
 	})
 	b = open(t, rooms(false))
 	room := acquire(t, b)
 	mustLoad(t, b, "systems", func(s scope.Scope) {
-		assert.ErrorContains(t, room.Release(background), "in the function of that load call room.In(s).Release(ctx) with its scope s")
+		assert.ErrorContains(t, room.Release(background),
+			"in the function of that load call room.In(s).Release(ctx) with its scope s")
 		require.NoError(t, room.In(s).Release(background))
 	})
 	assert.ErrorIs(t, room.Rewind(background), budget.ErrClosed)
@@ -160,7 +169,8 @@ func TestProofIsHandedOn(t *testing.T) {
 		inner := startInner(level.In(s))
 		_, err := loadRegion(effects.In(s), nil)
 		assert.ErrorIs(t, err, budget.ErrLoading)
-		assert.ErrorContains(t, err, "inside a Load of region systems, during a Load of region level there; wait for the inner one first")
+		assert.ErrorContains(t, err, "inside a Load of region systems, during a Load of region level there; wait "+
+			"for the inner one first")
 		inner.leave <- true
 		require.NoError(t, <-inner.done)
 		mustLoadRegion(t, effects.In(s), nil)
@@ -207,8 +217,9 @@ func TestLoadEndsAfterThoseInside(t *testing.T) {
 			require.NoError(t, <-inner.done, name)
 			o := <-ended
 			require.Len(t, told, 1, name)
-			assert.EqualError(t, told[0], `budget "small": BUG: the function of Load of region systems returned before a Load of `+
-				`region level inside it; the outer load waits: upfront: a load, rewind or close is at work`)
+			assert.EqualError(t, told[0],
+				`budget "small": BUG: the function of Load of region systems returned before a Load of `+
+					`region level inside it; the outer load waits: upfront: a load, rewind or close is at work`)
 			assert.Equal(t, name == "success", inner.loaded.Get() != nil, name)
 			assert.Equal(t, name == "error", o.err != nil, name)
 			assert.Equal(t, strings.HasSuffix(name, "panics") || name == "panic", o.panicked == "boom", name)
@@ -225,7 +236,8 @@ func TestFinalizersMayNotLoad(t *testing.T) {
 	var errs []error
 	tryAll := func(s scope.Scope) func() {
 		return func() {
-			errs = append(errs, refused(b, slices.Concat(regions, inAll(regions, s), inAll(regions, scope.Scope{}))...)...)
+			errs = append(errs,
+				refused(b, slices.Concat(regions, inAll(regions, s), inAll(regions, scope.Scope{}))...)...)
 			before := quiet(b)
 			assert.Equal(t, before, quiet(b), "a report may be asked for")
 			assert.EqualValues(t, before.Arenas[1], regionReport(b, "systems"))
@@ -312,7 +324,8 @@ func TestScratchOfALoadNeverLeaksInSilence(t *testing.T) {
 			assert.ErrorContains(t, lent.Release(), `scope "forgotten too" of scratch 1.1 was left open`)
 			assert.Equal(t, 2, b.Report().Leaks.Scopes)
 			err := b.Close()
-			assert.ErrorContains(t, err, `scratch 0.0: left open at NextFrame, Release or Close: scope "forgotten"; close each`)
+			assert.ErrorContains(t, err,
+				`scratch 0.0: left open at NextFrame, Release or Close: scope "forgotten"; close each`)
 			assert.ErrorContains(t, err, `scratch 1.1: left open at NextFrame, Release or Close: scope "forgotten too"`)
 			assert.Equal(t, []int64{1, 3, 2}, ran, "nothing is lost")
 		})
@@ -326,8 +339,9 @@ func TestErrorsOfTheUnwindingAreInTheVerdict(t *testing.T) {
 		newMark(s, 2, doPanic)
 		return errLoader
 	})
-	assert.EqualError(t, err, errLoader.Error()+"\nbudget \"small\": region level, scope \"level\": finalizer of budget_test.mark: mark failed\n"+
-		"budget \"small\": region systems, scope \"systems\": finalizer of budget_test.mark panicked: mark panics")
+	assert.EqualError(t, err, errLoader.Error()+"\nbudget \"small\": region level, scope \"level\": finalizer of "+
+		"budget_test.mark: mark failed\nbudget \"small\": region systems, scope \"systems\": finalizer of "+
+		"budget_test.mark panicked: mark panics")
 	assert.ErrorIs(t, err, errLoader)
 	assert.ErrorIs(t, err, errMark)
 	assert.Zero(t, b.Report().ErrorCount, "what a load itself says is not reported twice")

@@ -116,7 +116,8 @@ func TestEachOwnerOfASlotHasItsTime(t *testing.T) {
 			require.NotEqual(t, r, room)
 		}
 		require.Equal(t, i, l.Get().X, "the former owners touched nothing")
-		require.ErrorContains(t, room.In(scope.Scope{}).Rewind(background), "refused: In needs the scope that a running Load passed to its function")
+		require.ErrorContains(t, room.In(scope.Scope{}).Rewind(background),
+			"refused: In needs the scope that a running Load passed to its function")
 		_, err := budget.Load(background, room, func(s scope.Scope) (*frog, error) {
 			mustLoadRegion(t, effects.In(s), nil)
 			return nil, fmt.Errorf("no")
@@ -144,9 +145,9 @@ func TestALoadLeavesNothingToTheNextOne(t *testing.T) {
 		require.Equal(t, 2, b.Slots("room").Available())
 		require.NotZero(t, other.Report().Used, "a sibling isn't touched")
 		_, err := budget.Load(background, room, func(s scope.Scope) (*frog, error) {
-			_, err := budget.StateOf(room, s)
+			_, err := stateOf(room, s)
 			require.NoError(t, err, "each load may have a state")
-			_, err = budget.StateOf(room, s)
+			_, err = stateOf(room, s)
 			require.ErrorContains(t, err, "already has a state; it has only one")
 			return frogs.New(s), nil
 		})

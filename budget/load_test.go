@@ -36,7 +36,10 @@ var failures = map[string]failure{
 				frogs.New(s)
 			}
 		}},
-	"Slice": {full: true, text: ignored, end: func(_ *budget.Budget, s scope.Scope) error { frogs.Slice(s, 1<<20); return nil }},
+	"Slice": {full: true, text: ignored, end: func(_ *budget.Budget, s scope.Scope) error {
+		frogs.Slice(s, 1<<20)
+		return nil
+	}},
 	"Pool": {full: true, text: "raise regions[2].size",
 		end: func(_ *budget.Budget, s scope.Scope) error { frogs.Pool(s, 1<<20); return nil }},
 	"inner scope": {full: true, text: `scope "inner" asked for`,
@@ -73,19 +76,22 @@ var failures = map[string]failure{
 		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s, 1<<20)[0]; return nil }},
 	"panic after it in temp": {full: true, text: "; then: panic: runtime error: index out of range [0] with length 0",
 		end: func(_ *budget.Budget, s scope.Scope) error { _ = frogs.TrySlice(s.Temp(100), 1<<20)[0]; return nil }},
-	"scopes": {full: true, text: `scope "deep" asked for one more; all open scopes are named "deep": is a Close missing?`,
+	"scopes": {full: true,
+		text: `scope "deep" asked for one more; all open scopes are named "deep": is a Close missing?`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			for {
 				s = s.Open("deep")
 			}
 		}},
-	"pools": {full: true, text: `all 2 places for pools are taken: scope "level" asked for one more; raise limits.pools in the plan`,
+	"pools": {full: true,
+		text: `all 2 places for pools are taken: scope "level" asked for one more; raise limits.pools in the plan`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			for {
 				frogs.Pool(s, 1)
 			}
 		}},
-	"owned": {full: true, text: `all 16 places for owned values are taken: scope "level" asked for one more; raise limits.owned in the plan`,
+	"owned": {full: true,
+		text: `all 16 places for owned values are taken: scope "level" asked for one more; raise limits.owned in the plan`,
 		end: func(_ *budget.Budget, s scope.Scope) error {
 			for {
 				s.Defer(func() {})
@@ -147,7 +153,8 @@ func TestLoadFails(t *testing.T) {
 				assert.ErrorContains(t, o.err, f.text)
 			}
 			if full := (*scope.FullError)(nil); errors.As(o.err, &full) {
-				assert.Equal(t, strings.Contains(f.text, "; then: "), full.Cause != nil, "the error, or panic, that came of the full")
+				assert.Equal(t, strings.Contains(f.text, "; then: "), full.Cause != nil,
+					"the error, or panic, that came of the full")
 			}
 			assert.Equal(t, append([]int64{1}, filled...), ran, "newest first, once")
 			requireEmpty(t, b, "level")
@@ -243,7 +250,8 @@ func TestWhatWouldBeGoneIsNotLoaded(t *testing.T) {
 			assert.Nil(t, frogs.TryNew(s))
 			require.NoError(t, inner.Close())
 			return frogs.New(s), nil
-		}, `scope: BUG: allocation in scope "level" of region level while scope "inner", opened in it, is open; close "inner" first`},
+		},
+			`scope: BUG: allocation in scope "level" of region level while scope "inner", opened in it, is open; close "inner" first`},
 	} {
 		l, err := budget.Load(background, level, c.fn)
 		assert.ErrorContains(t, err, c.want, what)
@@ -287,10 +295,12 @@ func TestLoadedIsFrozen(t *testing.T) {
 		assert.Contains(t, panics(t, use), "scope: BUG: "+what+" "+frozen)
 	}
 	_ = s.Err()
-	assert.Equal(t, "scope: BUG: allocation in "+frozen, panics(t, func() { frogs.Slice(s, 1) }), "whoever asked for Err before")
+	assert.Equal(t, "scope: BUG: allocation in "+frozen, panics(t, func() { frogs.Slice(s, 1) }),
+		"whoever asked for Err before")
 	assert.Equal(t, []int64{7}, ran, "what is owned is never lost")
 	assert.EqualError(t, s.Close(), "scope: BUG: Close of "+frozen)
-	assert.Equal(t, "scope: BUG: allocation in a closed scope of region level", panics(t, func() { frogs.Slice(temp, 1) }))
+	assert.Equal(t, "scope: BUG: allocation in a closed scope of region level",
+		panics(t, func() { frogs.Slice(temp, 1) }))
 	assert.Equal(t, before, quiet(b), "nothing changed")
 	assert.NotNil(t, l.Get())
 	assert.Nil(t, frogs.TryNew(s))
@@ -315,7 +325,8 @@ func TestTempNamesASizeThatIsEnough(t *testing.T) {
 			var full *scope.FullError
 			require.ErrorAs(t, try(uint64(near)+1, near, n), &full, "%d, %d", near, n)
 			assert.NoError(t, try(full.Need, near, n), "%d, %d: %v", near, n, full)
-			assert.ErrorIs(t, try(full.Need-min(128, full.Need-1), near, n), budget.ErrFull, "%d, %d: %v", near, n, full)
+			assert.ErrorIs(t, try(full.Need-min(128, full.Need-1), near, n), budget.ErrFull, "%d, %d: %v",
+				near, n, full)
 		}
 	}
 }
@@ -399,7 +410,8 @@ func TestReportKeepsTheLast16Errors(t *testing.T) {
 	assert.Equal(t, 19, r.ErrorCount)
 	require.Len(t, r.Errors, 16)
 	for i, text := range r.Errors {
-		assert.Equal(t, fmt.Sprintf(`budget "small": region level, scope "level": a deferred function panicked: %d`, i+3), unsited(errors.New(text)))
+		assert.Equal(t, fmt.Sprintf(`budget "small": region level, scope "level": a deferred function panicked: %d`,
+			i+3), unsited(errors.New(text)))
 	}
 }
 
@@ -474,7 +486,8 @@ func TestTemporariesThatAreGoneOrGoing(t *testing.T) {
 // TestStateRegion: a load of a state region always begins with zeros; a load of another region need
 // not.
 func TestStateRegion(t *testing.T) {
-	b := open(t, budget.Plan{Name: "x", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB, State: true}}})
+	b := open(t,
+		budget.Plan{Name: "x", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB, State: true}}})
 	region := b.Region("level")
 	for range 3 {
 		mustLoad(t, b, "level", func(s scope.Scope) {

@@ -71,21 +71,18 @@ func Measure(plan Plan, fn func(b *Budget) error) (Report, error) {
 	return m.narrow(m.wide.fit(needs))
 }
 
-// MeasureDry is [Measure] for package record. It runs play on the arenas of a budget without memory
-// ([Dry]). The shadow has about half of the addresses that a budget may have, or more, and takes no
-// memory for them, so play hardly ever runs out of room. The sizes of unused parts and Plan.Limits
-// stay as planned. A region's note has the recorded bytes, or "never used".
-func MeasureDry(plan Plan, play func(Arenas) error) (Report, error) {
+// measureDry is seam.MeasureDry.
+func measureDry(plan Plan, play func(*Budget) error) (Report, error) {
 	if err := plan.check(); err != nil {
 		return Report{}, err
 	}
 	m := &measurement{plan: plan.resolved(), first: planSizeMax, most: planSizeMax, open: openDry,
 		run: func(b *Budget) (report Report, fulls []*scope.FullError, err error) {
-			err = play(Arenas{b})
+			err = play(b)
 			if full, ok := errors.AsType[*scope.FullError](err); ok && widens(full) {
 				fulls, err = append(fulls, full), nil
 			}
-			return Arenas{b}.Report(), fulls, err
+			return b.dryReport(), fulls, err
 		}}
 	report, err := m.runWide()
 	if err != nil {
@@ -146,7 +143,8 @@ func (m *measurement) runWide() (Report, error) {
 				continue
 			}
 			if wider = min(wideMore*total, m.most); wider == total {
-				return Report{}, fmt.Errorf("budget %q: Measure: full even in a plan that is far wider: %w", m.plan.Name, full)
+				return Report{}, fmt.Errorf("budget %q: Measure: full even in a plan that is far wider: %w",
+					m.plan.Name, full)
 			}
 		}
 		total = wider
@@ -186,13 +184,13 @@ func (m *measurement) narrow(tight Plan) (report Report, err error) {
 				return best, nil
 			}
 			if !m.raise(full) {
-				return Report{}, fmt.Errorf("budget %q: Measure: full with sizes that sufficed before; fn must do the same each time: %w",
-					m.plan.Name, full)
+				return Report{}, fmt.Errorf("budget %q: Measure: full with sizes that sufficed before; fn must "+
+					"do the same each time: %w", m.plan.Name, full)
 			}
 		}
 	}
-	return Report{}, fmt.Errorf("budget %q: Measure: no sizes were found in %d runs; fn must do the same each time", m.plan.Name,
-		measureTries)
+	return Report{}, fmt.Errorf("budget %q: Measure: no sizes were found in %d runs; fn must do the same each time",
+		m.plan.Name, measureTries)
 }
 
 // raise enlarges the part of the next plan that was full. It returns false if the part already had

@@ -61,7 +61,8 @@ func TestMeasureKeepsThePlan(t *testing.T) {
 	governor := open(t, budget.Plan{Name: "governor", Regions: plan.Regions[:1], GoHeap: 8 * budget.MiB})
 	report, err := budget.Measure(plan, func(b *budget.Budget) error {
 		assert.Zero(t, b.Plan().GoHeap)
-		assert.Equal(t, budget.Pages{Prefault: budget.Off, Lock: budget.Off, Huge: budget.Off, Guards: budget.Off, Base: budget.Off},
+		assert.Equal(t, budget.Pages{Prefault: budget.Off, Lock: budget.Off, Huge: budget.Off, Guards: budget.Off,
+			Base: budget.Off},
 			b.Plan().Pages)
 		return errors.Join(replaceFailing(b), b.Region("level").Rewind(background))
 	})
@@ -71,14 +72,17 @@ func TestMeasureKeepsThePlan(t *testing.T) {
 	got := report.Plan
 	assert.EqualValues(t, 24, got.Regions[2].Size, "the mark and its finalizer")
 	assert.Equal(t, []any{"small", uint64(0), plan.Base, plan.GoHeap}, []any{got.Name, got.Size, got.Base, got.GoHeap})
-	assert.Equal(t, budget.Pages{Prefault: budget.Wished, Lock: budget.Required, Huge: budget.Off, Guards: budget.Wished,
-		Base: budget.Wished}, got.Pages)
+	assert.Equal(t, budget.Pages{Prefault: budget.Wished, Lock: budget.Required, Huge: budget.Off,
+		Guards: budget.Wished,
+		Base:   budget.Wished}, got.Pages)
 	assert.NotNil(t, got.OnError)
 }
 
 func replaceFailing(b *budget.Budget) error {
 	for _, do := range []int64{doFail, 0} {
-		_, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*mark, error) { return newMark(s, 1, do), nil })
+		_, err := budget.Load(background, b.Region("level"), func(s scope.Scope) (*mark, error) {
+			return newMark(s, 1, do), nil
+		})
 		if err != nil {
 			return err
 		}
@@ -94,7 +98,11 @@ func TestMeasureLimits(t *testing.T) {
 				s.Defer(func() {})
 			}
 			for i := range 7 {
-				require.NoError(t, scope.Label(s, fmt.Sprint(i), func() error { frogs.Pool(s, 1); frogs.Pool(s, 1); return nil }))
+				require.NoError(t, scope.Label(s, fmt.Sprint(i), func() error {
+					frogs.Pool(s, 1)
+					frogs.Pool(s, 1)
+					return nil
+				}))
 			}
 			for range 4 {
 				s = s.Open("deeper")
@@ -116,7 +124,9 @@ func TestMeasureErrors(t *testing.T) {
 	bad := errors.New("bad map")
 	_, err := budget.Measure(measured(), func(b *budget.Budget) error { return bad })
 	assert.Equal(t, bad, err)
-	assert.PanicsWithValue(t, "oops", func() { _, _ = budget.Measure(measured(), func(b *budget.Budget) error { panic("oops") }) })
+	assert.PanicsWithValue(t, "oops", func() {
+		_, _ = budget.Measure(measured(), func(b *budget.Budget) error { panic("oops") })
+	})
 	var last *budget.Budget
 	exited := attempt(func() error {
 		_, err := budget.Measure(measured(), func(b *budget.Budget) error { last = b; runtime.Goexit(); return nil })
@@ -132,7 +142,8 @@ func TestMeasureErrors(t *testing.T) {
 		return err
 	})
 	assert.ErrorIs(t, err, budget.ErrFull)
-	assert.ErrorContains(t, err, `budget "measured": Measure: full even in a plan that is far wider: budget "measured": region level `)
+	assert.ErrorContains(t, err,
+		`budget "measured": Measure: full even in a plan that is far wider: budget "measured": region level `)
 	_, err = budget.Measure(measured(), func(b *budget.Budget) error { b.Scratch(0, 0).Open("left"); return nil })
 	assert.ErrorContains(t, err, `scratch 0.0: left open at NextFrame, Release or Close: scope "left"`)
 	report, err := budget.Measure(measured(), func(b *budget.Budget) error {
@@ -169,7 +180,10 @@ func TestMeasureHiddenFull(t *testing.T) {
 	assert.Equal(t, 4, calls)
 
 	_, err = budget.Measure(measured(), func(b *budget.Budget) error {
-		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(b.Region("level").Report().Size) + 1); return nil })
+		_, err := load(b, "level", func(s scope.Scope) error {
+			s.Bytes(int(b.Region("level").Report().Size) + 1)
+			return nil
+		})
 		return err
 	})
 	assert.ErrorIs(t, err, budget.ErrFull, "a program that wants more than it gets")
@@ -203,7 +217,8 @@ func TestMeasureRaises(t *testing.T) {
 			return err
 		}, 4096 + 8},
 		"panic outside of Load": {onScratch(func(s scope.Scope) error { frogs.Slice(s, 10); return nil }), 240},
-		"panic after a full":    {onScratch(func(s scope.Scope) error { frogs.TrySlice(s, 20)[19].X = 1; return nil }), 480},
+		"panic after a full": {onScratch(func(s scope.Scope) error { frogs.TrySlice(s, 20)[19].X = 1; return nil }),
+			480},
 		"error after a full": {onScratch(func(s scope.Scope) error {
 			if frogs.TrySlice(s, 30) == nil {
 				return errors.New("no room for frogs")
@@ -212,17 +227,24 @@ func TestMeasureRaises(t *testing.T) {
 		}), 720},
 	} {
 		calls := 0
-		report, err := budget.Measure(measured(), func(b *budget.Budget) error { calls++; return test.work(b, calls > 1) })
+		report, err := budget.Measure(measured(), func(b *budget.Budget) error {
+			calls++
+			return test.work(b, calls > 1)
+		})
 		require.NoError(t, err, name)
 		assert.Equal(t, test.want, max(report.Plan.Regions[2].Size, report.Plan.Scratch.Size), name)
 	}
 	calls := 0
 	_, err := budget.Measure(measured(), func(b *budget.Budget) error {
 		calls++
-		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(min(calls/2, 7) * 256 * budget.MiB); return nil })
+		_, err := load(b, "level", func(s scope.Scope) error {
+			s.Bytes(min(calls/2, 7) * 256 * budget.MiB)
+			return nil
+		})
 		return err
 	})
-	assert.ErrorContains(t, err, `budget "measured": Measure: full with sizes that sufficed before; fn must do the same each time: budget "mea`)
+	assert.ErrorContains(t, err,
+		`budget "measured": Measure: full with sizes that sufficed before; fn must do the same each time: budget "mea`)
 }
 
 // A full that no plan's sizes can avoid is fn's own error, at once.
@@ -303,7 +325,10 @@ func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
 		var taken []budget.Region
 		for range 1 + r.IntN(3) {
 			for _, name := range []string{"init", "level"}[r.IntN(2):] {
-				if _, err := load(b, name, func(s scope.Scope) error { randomWork(s, r, temps); return nil }); err != nil {
+				if _, err := load(b, name, func(s scope.Scope) error {
+					randomWork(s, r, temps)
+					return nil
+				}); err != nil {
 					return err
 				}
 			}
@@ -312,7 +337,10 @@ func randomProgram(seed uint64, temps bool) func(b *budget.Budget) error {
 				return err
 			}
 			taken = append(taken, slot)
-			_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) { randomWork(s, r, temps); return nil, nil })
+			_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) {
+				randomWork(s, r, temps)
+				return nil, nil
+			})
 			if err != nil {
 				return err
 			}
@@ -388,7 +416,8 @@ func checkMeasured(t *testing.T, r budget.Report, temps bool) {
 		of.Scopes, of.Pools = max(of.Scopes, row.MostOpen.Scopes), max(of.Pools, row.MostOpen.Pools)
 	}
 	for part, size := range map[string]uint64{"init": r.Plan.Regions[0].Size, "match": r.Plan.Regions[1].Size,
-		"level": r.Plan.Regions[2].Size, "spare": r.Plan.Regions[3].Size, "frame": r.Plan.Frame.Size, "scratch": r.Plan.Scratch.Size} {
+		"level": r.Plan.Regions[2].Size, "spare": r.Plan.Regions[3].Size, "frame": r.Plan.Frame.Size,
+		"scratch": r.Plan.Scratch.Size} {
 		if most[part] == 0 {
 			assert.EqualValues(t, 1, size, "%s was not used", part)
 		} else if !temps {

@@ -169,7 +169,8 @@ func (p Plan) reserveAt(base uintptr, l layout, limits []platform.Limit) (*platf
 
 // kept returns the part of the tables that outlives the budget, in multiples of 64 KiB.
 func (l layout) kept() platform.Head {
-	return platform.Head{Size: planRound(l.tables.Head), Kind: fmt.Sprintf("tables of %d and %d bytes", l.tables.Head, l.tables.Headers)}
+	return platform.Head{Size: planRound(l.tables.Head),
+		Kind: fmt.Sprintf("tables of %d and %d bytes", l.tables.Head, l.tables.Headers)}
 }
 
 // given is the caller's block of OpenIn. It keeps a Go block alive.
@@ -400,7 +401,8 @@ func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 				lower = c.lower + " in the plan"
 			}
 			return fmt.Errorf("the plan needs %s (%s), and %s leaves %s of %s; lower %s, or raise the limit: %s%s",
-				SizeText(need), c.text, limit.Name, SizeText(left-left%KiB), SizeText(limit.Bytes), lower, limit.Raise, c.or)
+				SizeText(need), c.text, limit.Name, SizeText(left-left%KiB), SizeText(limit.Bytes), lower,
+				limit.Raise, c.or)
 		}
 	}
 	return nil

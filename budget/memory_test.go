@@ -20,7 +20,8 @@ func TestOpenIn(t *testing.T) {
 	outer := open(t, budget.Plan{Name: "outer", Regions: []budget.RegionPlan{{Name: "all", Size: 4 * budget.MiB}}})
 	var inside []byte
 	mustLoad(t, outer, "all", func(s scope.Scope) { inside = s.Bytes(3 * budget.MiB) })
-	for name, block := range map[string][]byte{"static": static[:], "Go heap": make([]byte, 2*budget.MiB+5)[5:], "a region": inside} {
+	for name, block := range map[string][]byte{"static": static[:], "Go heap": make([]byte, 2*budget.MiB+5)[5:],
+		"a region": inside} {
 		t.Run(name, func(t *testing.T) {
 			for i := range block {
 				block[i] = 0xA5 // the block may hold any bytes

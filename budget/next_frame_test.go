@@ -81,7 +81,8 @@ func TestNextFrameTells(t *testing.T) {
 	require.Nil(t, frogs.TrySlice(b.Frame(), 1<<20))
 	err := b.NextFrame()
 	assert.ErrorIs(t, err, budget.ErrFull)
-	assert.ErrorContains(t, err, `frame 0 is full: scope "frame" asked for 25165824 bytes, 65536 of 65536 are free; raise frame.size`)
+	assert.ErrorContains(t, err,
+		`frame 0 is full: scope "frame" asked for 25165824 bytes, 65536 of 65536 are free; raise frame.size`)
 	assert.NoError(t, b.NextFrame(), "once")
 
 	frogs.TrySlice(b.Frame(), 1<<20)
@@ -115,14 +116,16 @@ func TestEndedFrameIsFrozen(t *testing.T) {
 	assert.Nil(t, frogs.TryNew(old))
 	require.NoError(t, child.Close())
 	newMark(old.Open("inner"), 1, 0)
-	assert.EqualError(t, b.NextFrame(), `scope: BUG: scope "inner" of frame 0 was left open; close it in the function that opens it`+
-		"\n"+`scope: BUG: allocation in scope "frame" of frame 0 while scope "child", opened in it, is open; close "child" first`)
+	assert.EqualError(t, b.NextFrame(),
+		`scope: BUG: scope "inner" of frame 0 was left open; close it in the function that opens it`+"\n"+
+			`scope: BUG: allocation in scope "frame" of frame 0 while scope "child", opened in it, is open; close "child" first`)
 	assert.Equal(t, []int64{1}, ran)
 	assert.Nil(t, frogs.TryNew(old))
 	assert.Equal(t, "scope: BUG: "+frozen, panics(t, func() { frogs.New(old) }))
 	assert.ErrorContains(t, b.Frame().Close(), "which only its Load, Rewind or NextFrame closes")
 	assert.EqualValues(t, 7, f.X)
-	assert.EqualError(t, b.NextFrame(), "scope: BUG: "+frozen, "what was refused then is no full of this frame, but misuse")
+	assert.EqualError(t, b.NextFrame(), "scope: BUG: "+frozen,
+		"what was refused then is no full of this frame, but misuse")
 	assert.Contains(t, panics(t, func() { frogs.New(old) }), "a closed scope of frame 0")
 	require.NoError(t, b.NextFrame())
 	require.NoError(t, b.NextFrame())
@@ -142,7 +145,8 @@ func TestNextFrameAndCloseFromAFinalizer(t *testing.T) {
 	require.NoError(t, b.NextFrame())
 	require.NoError(t, b.NextFrame())
 	assert.EqualError(t, turned, `budget "small": BUG: NextFrame from a finalizer of frame 0`)
-	assert.EqualError(t, closed, `budget "small": Close from a finalizer of frame 0: upfront: a load, rewind or close is at work`)
+	assert.EqualError(t, closed,
+		`budget "small": Close from a finalizer of frame 0: upfront: a load, rewind or close is at work`)
 	scratch := b.Scratch(1, 1).Open("scratch")
 	scratch.Defer(func() { closedInScratch = b.Close() })
 	require.NoError(t, scratch.Close())
@@ -176,10 +180,11 @@ func TestLeaksAreCountedOncePerScope(t *testing.T) {
 	assert.Equal(t, budget.Leaks{Scopes: 4}, b.Report().Leaks)
 	b.Scratch(1, 0).Open("at Close")
 	b.Frame().Open("at the end").Open("inside")
-	assert.Equal(t, `budget "small": frame 0: left open at NextFrame, Release or Close: scope "frame's", "at the end", "inside"; `+
-		`close each where it is opened
+	assert.Equal(t,
+		`budget "small": frame 0: left open at NextFrame, Release or Close: scope "frame's", "at the end", "inside"; `+
+			`close each where it is opened
 budget "small": scratch 0.0: left open at NextFrame, Release or Close: scope "a", "b", "c"; `+
-		`close each where it is opened
+			`close each where it is opened
 budget "small": scratch 1.0: left open at NextFrame, Release or Close: scope "at Close"; close each where it is opened`, unsited(b.Close()))
 	assert.Equal(t, budget.Leaks{Scopes: 7}, b.Report().Leaks)
 }

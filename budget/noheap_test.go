@@ -97,8 +97,8 @@ func TestNoHeapsWords(t *testing.T) {
 	require.GreaterOrEqual(t, len(said), 4)
 	assert.Regexp(t, `^budget "small": NoHeap: 1 Go allocation, (64|96) bytes:$`, said[0], "96 with AddressSanitizer")
 	assert.Regexp(t, `^  1 object, (64|96) bytes:$`, said[1])
-	assert.Regexp(t, `^    github.com/upfront-mem/upfront/budget_test.escape \(.*/`+lineOf(t, "escape")[:len(lineOf(t, "escape"))-1]+`\)$`,
-		said[2])
+	assert.Regexp(t, `^    github.com/upfront-mem/upfront/budget_test.escape \(.*/`+
+		lineOf(t, "escape")[:len(lineOf(t, "escape"))-1]+`\)$`, said[2])
 	assert.Regexp(t, `^    github.com/upfront-mem/upfront/budget.\(\*Budget\).NoHeap \(.*\)$`, said[3])
 
 	said = strings.Split(noHeap(t, b, func() { escape(); escape(); convert(12345); escape() }), "\n")

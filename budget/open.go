@@ -131,7 +131,8 @@ func (b *Budget) makeStacks(start func(stack.Config, *arena_c.Row) *stack.Stack)
 	}
 }
 
-func (b *Budget) makeStack(name string, part sizedPart, index, base int, start func(stack.Config, *arena_c.Row) *stack.Stack) *stack.Stack {
+func (b *Budget) makeStack(name string, part sizedPart, index, base int,
+	start func(stack.Config, *arena_c.Row) *stack.Stack) *stack.Stack {
 	limits := part.own.or(b.plan.Limits)
 	st := start(stack.Config{Budget: b.plan.Name, Arena: name, Part: part.part, Index: index, Kind: part.of,
 		Key: part.key, TableKeys: part.keys, Owned: limits.Owned, Names: limits.Labels, Base: base,
@@ -142,8 +143,8 @@ func (b *Budget) makeStack(name string, part sizedPart, index, base int, start f
 
 func (b *Budget) addRegion(level, slot int, st *stack.Stack) {
 	planned := b.plan.Regions[level]
-	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State, track: planned.Track,
-		trims: planned.Trim == TrimEmpty, trimmed: true, stack: st}
+	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State,
+		track: planned.Track, trims: planned.Trim == TrimEmpty, trimmed: true, stack: st}
 	st.Pages = (*regionPages)(r)
 	r.siblingsEnd = r.index - slot + max(planned.Slots, 1)
 	b.regions = append(b.regions, r)

@@ -28,15 +28,18 @@ func TestOpenRefuses(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	if strconv.IntSize == 32 { // Check has the bound of 64 bits
 		const most = 2*budget.GiB - 64*budget.KiB
-		one, size := []budget.RegionPlan{{Name: "a", Size: 1}}, budget.FramePlan{Buffers: 2, Size: most/2 - 64*budget.KiB}
+		one, size := []budget.RegionPlan{{Name: "a", Size: 1}},
+			budget.FramePlan{Buffers: 2, Size: most/2 - 64*budget.KiB}
 		for key, plan := range map[string]budget.Plan{
-			"regions[0].size": {Name: "large", Regions: []budget.RegionPlan{{Name: "a", Size: most}}, GoHeap: budget.GiB},
-			"frame.size":      {Name: "large", Regions: one, Frame: size, GoHeap: budget.GiB},
-			"size":            {Name: "large", Regions: one, Size: most, GoHeap: budget.GiB},
+			"regions[0].size": {Name: "large", Regions: []budget.RegionPlan{{Name: "a", Size: most}},
+				GoHeap: budget.GiB},
+			"frame.size": {Name: "large", Regions: one, Frame: size, GoHeap: budget.GiB},
+			"size":       {Name: "large", Regions: one, Size: most, GoHeap: budget.GiB},
 		} {
 			require.NoError(t, plan.Check())
 			_, err := budget.Open(plan)
-			assert.ErrorContains(t, err, `budget "large": the plan and its tables need 2097088KiB or more; lower `+key+" (")
+			assert.ErrorContains(t, err, `budget "large": the plan and its tables need 2097088KiB or more; lower `+key+
+				" (")
 		}
 	}
 	assert.Equal(t, before, debug.SetMemoryLimit(-1), "the collector is as it was")
@@ -52,7 +55,8 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestCallersBugsPanic(t *testing.T) {
 	b := open(t, small())
-	assert.Equal(t, `budget: BUG: plan "small" has no region "lvel"; it has init, systems, level`, panics(t, func() { b.Region("lvel") }))
+	assert.Equal(t, `budget: BUG: plan "small" has no region "lvel"; it has init, systems, level`,
+		panics(t, func() { b.Region("lvel") }))
 	for _, c := range [][2]int{{-1, 0}, {2, 0}, {0, -1}, {0, 2}, {math.MinInt, math.MaxInt}} {
 		want := fmt.Sprintf(`budget: BUG: scratch of worker %d: plan "small" has scratch for 2 workers`, c[0])
 		if c[0] == 0 {
@@ -61,7 +65,8 @@ func TestCallersBugsPanic(t *testing.T) {
 		assert.Equal(t, want, panics(t, func() { b.Scratch(c[0], c[1]) }))
 	}
 	bare := open(t, budget.Plan{Name: "bare", Regions: []budget.RegionPlan{{Name: "all", Size: 1}}})
-	assert.Equal(t, `budget: BUG: plan "bare" has no frame; give it frame.buffers and frame.size`, panics(t, func() { bare.Frame() }))
+	assert.Equal(t, `budget: BUG: plan "bare" has no frame; give it frame.buffers and frame.size`,
+		panics(t, func() { bare.Frame() }))
 	assert.Contains(t, panics(t, func() { bare.Scratch(0, 0) }), "has scratch for 0 workers")
 	assert.NoError(t, bare.NextFrame(), "a budget without a frame turns, too")
 }
@@ -86,7 +91,8 @@ func TestWhatIsOpened(t *testing.T) {
 		scratches = append(scratches, r.Name)
 		assert.EqualValues(t, 64*budget.KiB, r.Size)
 	}
-	assert.Equal(t, []string{"frame 0", "frame 1", "scratch 0.0", "scratch 0.1", "scratch 1.0", "scratch 1.1"}, scratches)
+	assert.Equal(t, []string{"frame 0", "frame 1", "scratch 0.0", "scratch 0.1", "scratch 1.0", "scratch 1.1"},
+		scratches)
 	assert.EqualValues(t, b.Size(), b.Report().Size)
 	assert.Equal(t, "small", b.Report().Name)
 }
@@ -108,8 +114,9 @@ func TestGoShare(t *testing.T) {
 	other := small()
 	other.Name, other.GoHeap = "other", budget.GiB
 	_, err := budget.Open(other)
-	assert.EqualError(t, err, `budget "other": go_heap: budget "small", which is open, has set the limit of the Go heap; `+
-		`set go_heap to 0 here`)
+	assert.EqualError(t, err,
+		`budget "other": go_heap: budget "small", which is open, has set the limit of the Go heap; `+
+			`set go_heap to 0 here`)
 	other.GoHeap = 0
 	require.NoError(t, open(t, other).Close())
 	assert.Equal(t, now, debug.SetMemoryLimit(-1))
@@ -185,7 +192,8 @@ func TestReportSaysWhatThePagesCost(t *testing.T) {
 	b, err := budget.OpenIn(block[:], small())
 	require.NoError(t, err)
 	r = b.Report()
-	assert.Equal(t, [3]uint64{b.Size(), b.Size(), 0}, [3]uint64{r.Reserved, r.Committed, r.Resident}, "its pages are its owner's")
+	assert.Equal(t, [3]uint64{b.Size(), b.Size(), 0}, [3]uint64{r.Reserved, r.Committed, r.Resident},
+		"its pages are its owner's")
 	require.NoError(t, b.Close())
 }
 
@@ -216,13 +224,15 @@ func TestReportIsDrawn(t *testing.T) {
 		"  leaks: 0 scopes, 0 owned values, 0 finalizers failed, 0 slots, 0 leases of scratch"}, lines)
 	s := b.Scratch(1, 0).Open("used")
 	s.Bytes(1000)
-	assert.Regexp(t, `(?m)^  scratch 0\.0 and 2 more \[\.{32}\] .*\n  scratch 1\.0 +\[#\.+\] used       1KiB .*\n  level`, b.Report().String(),
-		"one that isn't alike has a line of its own")
+	assert.Regexp(t,
+		`(?m)^  scratch 0\.0 and 2 more \[\.{32}\] .*\n  scratch 1\.0 +\[#\.+\] used       1KiB .*\n  level`,
+		b.Report().String(), "one that isn't alike has a line of its own")
 	require.NoError(t, s.Close())
 	mustFill := attempt(func() error {
 		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(int(s.Free())); return errLoader })
 		return err
 	})
 	assert.True(t, errors.Is(mustFill.err, errLoader))
-	assert.Contains(t, b.Report().String(), "[++++++++++++++++++++++++++++++++]", "a region that was full to the last byte")
+	assert.Contains(t, b.Report().String(), "[++++++++++++++++++++++++++++++++]",
+		"a region that was full to the last byte")
 }

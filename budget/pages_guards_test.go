@@ -70,7 +70,8 @@ func requireGuards(t *testing.T, b *budget.Budget) {
 				require.Regexp(t, map[bool]string{true: ` ---p `, false: ` rw-p `}[want], line, "%v at %d", r, offset)
 			}
 			if !instrumented { // else the byte is poisoned, and the tool ends the process
-				require.Equal(t, want, faults(func() { sink = *(*byte)(unsafe.Add(base, offset)) }), "%v at %d", r, offset)
+				require.Equal(t, want, faults(func() { sink = *(*byte)(unsafe.Add(base, offset)) }), "%v at %d",
+					r, offset)
 			}
 		}
 	}
@@ -112,10 +113,11 @@ func guarded(systems, room, level uint64) budget.Plan {
 func TestGuards(t *testing.T) {
 	for range 2 {
 		b := open(t, guarded(256, 64, 512))
-		assert.Equal(t, []string{"/slack: guard 65536", "init/free 65536", "init/slack: guard 65536", "systems/free 262144",
-			"systems/slack: guard 65536", "room 0/free 65536", "room 0/slack: guard 65536", "room 1/free 65536",
-			"room 1/slack: guard 65536", "level/free 524288", "level/slack: guard 65536", "frame 0/free 65536",
-			"frame 0/slack: guard 65536", "frame 1/free 65536", "frame 1/slack: guard 65536"}, names(requireWalk(t, b))[2:])
+		assert.Equal(t, []string{"/slack: guard 65536", "init/free 65536", "init/slack: guard 65536",
+			"systems/free 262144", "systems/slack: guard 65536", "room 0/free 65536", "room 0/slack: guard 65536",
+			"room 1/free 65536", "room 1/slack: guard 65536", "level/free 524288", "level/slack: guard 65536",
+			"frame 0/free 65536", "frame 0/slack: guard 65536", "frame 1/free 65536", "frame 1/slack: guard 65536"},
+			names(requireWalk(t, b))[2:])
 		if platform.GoBacked {
 			assert.Equal(t, []string{"pages.guards: the pages of a race build are Go's"}, b.Report().NotGranted)
 		} else {
@@ -175,7 +177,8 @@ func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 		b := open(t, plan(256, 512))
 		require.True(t, restore())
 		require.Len(t, b.Report().NotGranted, 1)
-		assert.Regexp(t, `^pages\.guards: platform: protect 65536 bytes at offset \d+: injected fault: cannot allocate memory$`,
+		assert.Regexp(t,
+			`^pages\.guards: platform: protect 65536 bytes at offset \d+: injected fault: cannot allocate memory$`,
 			b.Report().NotGranted[0])
 		assert.Zero(t, guardsInForce(t, b), "guard %d was refused", n)
 		require.NoError(t, b.Reconfigure(background, plan(64, 704)))
@@ -187,7 +190,8 @@ func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 	b := open(t, plan(256, 512))
 	require.True(t, first())
 	require.True(t, second())
-	assert.Regexp(t, `(?s)injected fault.*some guards are in force all the same: platform: unprotect .*injected`, b.Report().NotGranted[0])
+	assert.Regexp(t, `(?s)injected fault.*some guards are in force all the same: platform: unprotect .*injected`,
+		b.Report().NotGranted[0])
 	assert.Equal(t, 2, guardsInForce(t, b))
 	fillRegions(t, b)
 	require.NoError(t, b.Region("init").Rewind(background))
@@ -226,8 +230,8 @@ func TestGuardsBeyondTheMappings(t *testing.T) {
 		t.Skip("the pages of a race build are Go's")
 	}
 	plan := guarded(256, 64, 512)
-	const text = "7 arenas with guards need 16 mappings more; vm.max_map_count allows 640 (615 in use, 10 kept for the " +
-		"runtime): raise it (sysctl -w vm.max_map_count=642) or have fewer guards (fewer slots, or guards off)"
+	const text = "7 arenas with guards need 16 mappings more; vm.max_map_count allows 640 (615 in use, 10 kept for " +
+		"the runtime): raise it (sysctl -w vm.max_map_count=642) or have fewer guards (fewer slots, or guards off)"
 	restore := budget.SetMappings(615, 640)
 	b := open(t, plan)
 	assert.Equal(t, []string{"pages.guards: " + text}, b.Report().NotGranted)
@@ -263,8 +267,9 @@ func TestGuardsBeyondTheSystem(t *testing.T) {
 	}
 	_, err := budget.Open(plan)
 	require.Error(t, err)
-	assert.Regexp(t, `^budget "many": pages.guards is required: 36864 arenas with guards need 73730 mappings more; vm.max_map_count allows `+
-		`\d+ \(\d+ in use, \d+ kept for the runtime\): raise it \(sysctl -w vm.max_map_count=\d+\) or have`, err.Error())
+	assert.Regexp(t,
+		`^budget "many": pages.guards is required: 36864 arenas with guards need 73730 mappings more; vm.max_map_count allows `+`\d+ \(\d+ in use, \d+ kept for the runtime\): raise it \(sysctl -w vm.max_map_count=\d+\) or have`,
+		err.Error())
 	plan.Pages.Guards = budget.Off
 	require.NoError(t, open(t, plan).Close())
 }

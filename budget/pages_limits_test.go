@@ -38,8 +38,8 @@ func TestLimitsOfTheProcess(t *testing.T) {
 	beyond.Used = 1 << 50
 	groupText := func(rest string) string {
 		return fmt.Sprintf(`budget "small": the plan needs %s (budget %s, Go heap 65536KiB, page tables and runtime %s), and cgroup memory.max `+
-			`leaves %s of %s; lower the plan, or raise the limit: docker run --memory`, kib(need+beside), kib(size), kib(beside), rest,
-			kib(group.Bytes))
+			`leaves %s of %s; lower the plan, or raise the limit: docker run --memory`, kib(need+beside), kib(size),
+			kib(beside), rest, kib(group.Bytes))
 	}
 	for _, c := range []struct {
 		limits []platform.Limit
@@ -48,8 +48,8 @@ func TestLimitsOfTheProcess(t *testing.T) {
 		{[]platform.Limit{group}, groupText(kib(need + beside - budget.KiB))},
 		{[]platform.Limit{machine, atEdge, group}, groupText(kib(need + beside - budget.KiB))},
 		{[]platform.Limit{beyond}, groupText("0KiB")},
-		{[]platform.Limit{tooSmall}, begin + fmt.Sprintf("physical memory leaves %s of %s; lower the plan, or raise the limit: "+
-			"a machine with more memory", kib(tooSmall.Bytes), kib(tooSmall.Bytes))},
+		{[]platform.Limit{tooSmall}, begin + fmt.Sprintf("physical memory leaves %s of %s; lower the plan, or raise "+
+			"the limit: a machine with more memory", kib(tooSmall.Bytes), kib(tooSmall.Bytes))},
 		{[]platform.Limit{machine, atEdge}, ""},
 		{nil, ""},
 	} {
@@ -150,9 +150,11 @@ func TestNewRangeThatCounts(t *testing.T) {
 	_, err := budget.Open(plan)
 	restore()
 	text := budget.SizeText
-	assert.EqualError(t, err, fmt.Sprintf(`budget "paged": the plan needs %s (budget %s, Go heap %s), and RLIMIT_AS leaves `+
-		`%s of %[1]s; lower regions[1].size (5MiB) in the plan, or raise the limit: ulimit -v`, text(size+tables), text(size), text(tables),
-		text(size+tables-budget.KiB)), "one unit; what is left is rounded down, else it would be what is needed")
+	assert.EqualError(t, err,
+		fmt.Sprintf(`budget "paged": the plan needs %s (budget %s, Go heap %s), and RLIMIT_AS leaves `+
+			`%s of %[1]s; lower regions[1].size (5MiB) in the plan, or raise the limit: ulimit -v`,
+			text(size+tables), text(size), text(tables), text(size+tables-budget.KiB)),
+		"one unit; what is left is rounded down, else it would be what is needed")
 	limit.Bytes++
 	defer budget.SetLimits(limit)()
 	require.NoError(t, open(t, plan).Close())

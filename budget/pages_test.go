@@ -124,7 +124,8 @@ func TestOpenWithFaults(t *testing.T) {
 				if err != nil {
 					assert.Nil(t, b, what)
 					assert.True(t, struck, what)
-					assert.Regexp(t, `^budget "paged": (pages\.[a-z]+ is required: )?platform: .*injected fault`, err.Error(), what)
+					assert.Regexp(t, `^budget "paged": (pages\.[a-z]+ is required: )?platform: .*injected fault`,
+						err.Error(), what)
 				} else {
 					lines := b.Report().NotGranted
 					assert.Equal(t, struck, len(lines) == 1 && strings.Contains(lines[0], "injected fault"), what)
@@ -156,7 +157,8 @@ func TestOpenInWithDemands(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"pages.lock: OpenIn can't change the pages of the caller's block",
 		"pages.huge: OpenIn can't change the pages of the caller's block",
-		"pages.base: OpenIn can't change the pages of the caller's block", "pages.guards: " + guards}, b.Report().NotGranted)
+		"pages.base: OpenIn can't change the pages of the caller's block", "pages.guards: " + guards},
+		b.Report().NotGranted)
 	assert.False(t, b.Report().Prefaulted)
 	assert.NotEmpty(t, guardsOf(t, b), "they are part of the layout")
 	require.NoError(t, b.Close())
@@ -206,7 +208,9 @@ func TestBaseThatIsTaken(t *testing.T) {
 	refused(first, at+fmt.Sprintf(`/proc/self/maps has "%x-[0-9a-f]+ rw-p .*" there`, first.Base))
 	require.NoError(t, b.Close())
 	for _, plan := range []budget.Plan{larger, other} { // stale handles point into the old tables
-		refused(plan, at+fmt.Sprintf(`base 0x%x is kept for reuse by a range of at most %d bytes with the same head of \d+; .*`, first.Base, b.Size()))
+		refused(plan,
+			at+fmt.Sprintf(`base 0x%x is kept for reuse by a range of at most %d bytes with the same head of \d+; .*`,
+				first.Base, b.Size()))
 	}
 	b = open(t, first)
 	assert.True(t, effective(t, b, "base"), "its own shape fits still")

@@ -35,8 +35,8 @@ func TestLoadNamesWhoPins(t *testing.T) {
 		defer cancel()
 		_, err := budget.Load(ctx, b.Region("systems"), func(scope.Scope) (*frog, error) { panic("it should not run") })
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.EqualError(t, err, `budget "small": Load of region systems waited: worker "anna" has pinned region level; nothing has changed: call Unpin, then try again: `+
-			`context deadline exceeded`)
+		assert.EqualError(t, err,
+			`budget "small": Load of region systems waited: worker "anna" has pinned region level; nothing has changed: call Unpin, then try again: `+`context deadline exceeded`)
 		require.True(t, bob.Pin(), "the regions are open again")
 		ctx, cancel = soon()
 		defer cancel()
@@ -45,13 +45,15 @@ func TestLoadNamesWhoPins(t *testing.T) {
 			`worker "anna" has pinned region level`)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		err = b.Close()
-		assert.ErrorContains(t, err, `Close while worker "bob" has pinned region systems, worker "anna" has pinned region level`)
+		assert.ErrorContains(t, err,
+			`Close while worker "bob" has pinned region systems, worker "anna" has pinned region level`)
 		assert.Equal(t, before, quiet(b), "nothing changed")
 		assert.NotNil(t, l.Get())
 		assert.Empty(t, ran)
 
 		anna.Unpin()
-		assert.Equal(t, `budget: BUG: "bob" pins region systems twice: each worker has a Reader of its own`, panics(t, func() { bob.Pin() }))
+		assert.Equal(t, `budget: BUG: "bob" pins region systems twice: each worker has a Reader of its own`,
+			panics(t, func() { bob.Pin() }))
 		assert.Contains(t, panics(t, anna.Unpin), `budget: BUG: "anna" unpins region level, which it has not pinned`)
 		// bob pins a lower region: his pin doesn't matter
 		mustLoad(t, b, "level", nil)
@@ -78,17 +80,24 @@ func TestNobodyPinsWhatIsLoaded(t *testing.T) {
 	assert.Equal(t, []bool{true, true, true}, all())
 	mustLoad(t, b, "systems", func(s scope.Scope) {
 		assert.Equal(t, []bool{true, false, false}, all())
-		mustLoadRegion(t, b.Region("level").In(s), func(scope.Scope) { assert.Equal(t, []bool{true, false, false}, all()) })
+		mustLoadRegion(t, b.Region("level").In(s), func(scope.Scope) {
+			assert.Equal(t, []bool{true, false, false}, all())
+		})
 		assert.Equal(t, []bool{true, false, false}, all(), "level stays shut with systems")
 		s.Defer(func() { assert.Equal(t, []bool{true, false, false}, all()) })
 	})
 	assert.Equal(t, []bool{true, true, true}, all())
 	require.NoError(t, b.Region("systems").Rewind(background))
 	for _, f := range failures {
-		attempt(func() error { _, err := load(b, "level", func(s scope.Scope) error { return f.end(b, s) }); return err })
+		attempt(func() error {
+			_, err := load(b, "level", func(s scope.Scope) error { return f.end(b, s) })
+			return err
+		})
 		assert.Equal(t, []bool{true, true, true}, all())
 	}
-	mustLoad(t, b, "init", func(s scope.Scope) { s.Defer(func() { assert.Equal(t, []bool{false, false, false}, all()) }) })
+	mustLoad(t, b, "init", func(s scope.Scope) {
+		s.Defer(func() { assert.Equal(t, []bool{false, false, false}, all()) })
+	})
 	require.NoError(t, b.Close())
 	assert.Equal(t, []bool{false, false, false}, all())
 }
@@ -158,7 +167,8 @@ func TestLoadThatWaits(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Len(t, told, 1)
-		assert.Equal(t, `budget "small": Rewind of region level waits: worker "worker" has pinned region level; call Unpin`, <-told)
+		assert.Equal(t,
+			`budget "small": Rewind of region level waits: worker "worker" has pinned region level; call Unpin`, <-told)
 		reader.Unpin()
 		assert.NoError(t, <-rewound)
 	})

@@ -25,7 +25,8 @@ func (p Plan) Check() error {
 	}
 	var errs []error
 	for _, warning := range p.warnings() {
-		errs = append(errs, fmt.Errorf("plan %s: %s: %w: %s", jsonfile.Quote(p.Name), warning.key, ErrWarning, warning.text))
+		errs = append(errs, fmt.Errorf("plan %s: %s: %w: %s", jsonfile.Quote(p.Name), warning.key, ErrWarning,
+			warning.text))
 	}
 	return errors.Join(errs...)
 }
@@ -54,7 +55,8 @@ func (p Plan) warnings() (f planFaults) {
 		case r.Slots != 0:
 			slotted = i
 		case slotted >= 0:
-			f.add(fmt.Sprintf("regions[%d]", i), "each Load, Rewind or Release of a slot of %[2]q also empties %[1]q; list %[1]q before %[2]q",
+			f.add(fmt.Sprintf("regions[%d]", i),
+				"each Load, Rewind or Release of a slot of %[2]q also empties %[1]q; list %[1]q before %[2]q",
 				r.Name, p.Regions[slotted].Name)
 		}
 	}
@@ -62,7 +64,8 @@ func (p Plan) warnings() (f planFaults) {
 		size, _ := p.sizeOf(e.Part)
 		for _, point := range e.points() {
 			if *point.value > size {
-				f.add(fmt.Sprintf("expected[%d].%s", i, point.key), "%s, but %s has %s", sizeInPlan(*point.value), e.Part, sizeInPlan(size))
+				f.add(fmt.Sprintf("expected[%d].%s", i, point.key), "%s, but %s has %s", sizeInPlan(*point.value),
+					e.Part, sizeInPlan(size))
 			}
 		}
 	}
@@ -98,11 +101,13 @@ func (p Plan) faults() planFaults {
 	f.limits("limits.", p.Limits, "the default")
 	for _, page := range p.Pages.byKey() {
 		if demand := *page.value; demand != Default && demand != Off && !demand.asks() {
-			f.add("pages."+page.key, `%s is no demand: give "off", "wished" or "required"`, jsonfile.Quote(string(demand)))
+			f.add("pages."+page.key, `%s is no demand: give "off", "wished" or "required"`,
+				jsonfile.Quote(string(demand)))
 		}
 	}
 	if p.GoHeap != 0 && p.GoHeap != Rest && (p.GoHeap < planHeapMin || p.GoHeap > planHeapMax) {
-		f.add("go_heap", "%s is out of range: give 0 (no limit), \"rest\", or %s to %s", sizeInPlan(p.GoHeap), sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
+		f.add("go_heap", "%s is out of range: give 0 (no limit), \"rest\", or %s to %s", sizeInPlan(p.GoHeap),
+			sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
 	}
 	f.cHeap(p.CHeap)
 	f.expected(p)
@@ -119,15 +124,18 @@ func (f *planFaults) cHeap(c CHeapPlan) {
 	case c == CHeapPlan{}:
 		return
 	case c.Size < planCHeapMin || c.Size > planCHeapMax:
-		f.add(key, "%s is out of range: give %s to %s", sizeInPlan(c.Size), sizeInPlan(planCHeapMin), sizeInPlan(planCHeapMax))
+		f.add(key, "%s is out of range: give %s to %s", sizeInPlan(c.Size), sizeInPlan(planCHeapMin),
+			sizeInPlan(planCHeapMax))
 	case c.Runtime != 0 && (c.Runtime < planRuntimeMin || c.Runtime > c.Size/2):
-		f.add(cHeapKey+".runtime", "%s is out of range: give 0 (the default, %s), or %s to half of the size, %s", sizeInPlan(c.Runtime),
-			sizeInPlan(planRuntimeUsual), sizeInPlan(planRuntimeMin), sizeInPlan(c.Size/2))
+		f.add(cHeapKey+".runtime", "%s is out of range: give 0 (the default, %s), or %s to half of the size, %s",
+			sizeInPlan(c.Runtime), sizeInPlan(planRuntimeUsual), sizeInPlan(planRuntimeMin), sizeInPlan(c.Size/2))
 	case c.runtime() > c.Size/2:
-		f.add(key, "%s is too small: %s of it are for Go's runtime; give %s or more, or a c_heap.runtime of %s to %s", sizeInPlan(c.Size),
+		f.add(key, "%s is too small: %s of it are for Go's runtime; give %s or more, or a c_heap.runtime of %s to %s",
+			sizeInPlan(c.Size),
 			sizeInPlan(c.runtime()), sizeInPlan(2*c.runtime()), sizeInPlan(planRuntimeMin), sizeInPlan(c.Size/2))
 	case c.Reserve > c.Size/2 || c.Reserve+c.runtime() >= c.Size:
-		f.add(cHeapKey+".reserve", "%s; at most half of the size, %s, and less than the %s that c_heap.runtime leaves", sizeInPlan(c.Reserve),
+		f.add(cHeapKey+".reserve",
+			"%s; at most half of the size, %s, and less than the %s that c_heap.runtime leaves", sizeInPlan(c.Reserve),
 			sizeInPlan(c.Size/2), sizeInPlan(c.Size-c.runtime()))
 	}
 	if c.Fronts < 0 || c.Fronts > planFrontsMax {
@@ -155,7 +163,8 @@ func (f *planFaults) expected(p Plan) {
 		key := fmt.Sprintf("expected[%d]", i)
 		subject := [2]string{e.Part, e.Label}
 		if _, known := p.sizeOf(e.Part); !known {
-			f.add(key+".part", "%s is no part of the plan: give a region, or the frame, scratch or c_heap that it has", jsonfile.Quote(e.Part))
+			f.add(key+".part", "%s is no part of the plan: give a region, or the frame, scratch or c_heap that it "+
+				"has", jsonfile.Quote(e.Part))
 		} else if other, twice := first[subject]; twice {
 			f.add(key, "the same part and label as expected[%d]", other)
 		} else {
@@ -204,7 +213,8 @@ func (f *planFaults) whole(p Plan) {
 	}
 	switch {
 	case p.Base%planEdge != 0:
-		f.add("base", "%s isn't a multiple of %s (%s)", addressText(p.Base), sizeInPlan(planEdge), addressText(planEdge))
+		f.add("base", "%s isn't a multiple of %s (%s)", addressText(p.Base), sizeInPlan(planEdge),
+			addressText(planEdge))
 	case p.Base >= planBaseEnd:
 		f.add("base", "%s; addresses end at %s", addressText(p.Base), addressText(planBaseEnd))
 	case p.Base == 0 && p.Pages.Base.asks():
@@ -338,18 +348,21 @@ func (f *planFaults) sums(p Plan) {
 	}
 	switch {
 	case least+tables >= planSizeMax:
-		f.add("regions", "the parts need %s, and their tables %s; a budget has less than %s", need, sizeInPlan(tables), sizeInPlan(planSizeMax))
+		f.add("regions", "the parts need %s, and their tables %s; a budget has less than %s", need,
+			sizeInPlan(tables), sizeInPlan(planSizeMax))
 	case p.Size <= planSizeMax && size+tables >= planSizeMax:
-		f.add("size", "%s, and the tables need %s; a budget has less than %s", sizeInPlan(p.Size), sizeInPlan(tables), sizeInPlan(planSizeMax))
+		f.add("size", "%s, and the tables need %s; a budget has less than %s", sizeInPlan(p.Size), sizeInPlan(tables),
+			sizeInPlan(planSizeMax))
 	case p.Size == 0:
 	case rest >= 0 && least > size:
-		f.add("size", "%s leaves no rest: the parts need %s; %s more would do", sizeInPlan(p.Size), need, sizeInPlan(least-p.Size))
+		f.add("size", "%s leaves no rest: the parts need %s; %s more would do", sizeInPlan(p.Size), need,
+			sizeInPlan(least-p.Size))
 	case rest < 0 && least > p.Size:
 		f.add("size", "%s is less than the parts need: %s", sizeInPlan(p.Size), need)
 	}
 	if p.Base < planBaseEnd && p.Base != 0 && max(least, size) > planBaseEnd-p.Base {
-		f.add("base", "%s; the parts need %s from there, and addresses end at %s", addressText(p.Base), sizeInPlan(max(least, size)),
-			addressText(planBaseEnd))
+		f.add("base", "%s; the parts need %s from there, and addresses end at %s", addressText(p.Base),
+			sizeInPlan(max(least, size)), addressText(planBaseEnd))
 	}
 }
 
@@ -359,7 +372,8 @@ func planSummand(key string) bool {
 	case "regions", "frame.buffers", "scratch.workers", "scratch.each":
 		return true
 	}
-	return strings.HasSuffix(key, ".size") && key != cHeapKey+".size" || strings.HasSuffix(key, ".slots") || strings.Contains(key, "limits.")
+	return strings.HasSuffix(key, ".size") && key != cHeapKey+".size" || strings.HasSuffix(key, ".slots") ||
+		strings.Contains(key, "limits.")
 }
 
 // partsText returns the total and its summands for a message.

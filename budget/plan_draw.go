@@ -71,7 +71,8 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name string, texts []stri
 	case arena_c.KindFrame:
 		return "frame", []string{planEach(p.Frame.Buffers, "buffer", p.Frame.Size)}
 	case arena_c.KindScratch:
-		return "scratch", []string{plural(p.Scratch.Workers, "worker") + " x " + planEach(p.Scratch.Each, "arena", p.Scratch.Size)}
+		return "scratch", []string{plural(p.Scratch.Workers, "worker") + " x " +
+			planEach(p.Scratch.Each, "arena", p.Scratch.Size)}
 	}
 	r := p.Regions[i]
 	texts = []string{fmt.Sprintf("regions[%d]", i)}
@@ -121,7 +122,8 @@ func (w Percent) texts() []string {
 }
 
 func (l Limits) texts() (texts []string) {
-	for _, limit := range []keyed[int]{{"scope", l.Scopes}, {"pool", l.Pools}, {"owned value", l.Owned}, {"label", l.Labels}} {
+	for _, limit := range []keyed[int]{{"scope", l.Scopes}, {"pool", l.Pools}, {"owned value", l.Owned},
+		{"label", l.Labels}} {
 		if limit.value != 0 {
 			texts = append(texts, plural(limit.value, limit.key))
 		}

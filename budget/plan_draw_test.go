@@ -117,7 +117,8 @@ func TestPlanIsDrawn(t *testing.T) {
     Go heap 64KiB
   resident from Open on
 `, Plan{Name: "x", Size: MiB, Regions: []RegionPlan{{Name: "a", Size: 8}}}.String())
-	assert.Contains(t, Plan{Name: "x", Regions: []RegionPlan{{Name: "a", Size: 8}}, Pages: Pages{Prefault: Off}}.String(), "\n  resident when touched\n")
+	assert.Contains(t, Plan{Name: "x", Regions: []RegionPlan{{Name: "a", Size: 8}},
+		Pages: Pages{Prefault: Off}}.String(), "\n  resident when touched\n")
 }
 
 // The drawing of a faulty plan is one line that can't disturb a terminal.
@@ -145,7 +146,9 @@ func TestFaultyPlanIsDrawn(t *testing.T) {
 		}
 		text := plan.String()
 		require.True(t, utf8.ValidString(text))
-		require.Equal(t, -1, strings.IndexFunc(text, func(char rune) bool { return char != '\n' && !unicode.IsPrint(char) }), "%q", text)
+		require.Equal(t, -1, strings.IndexFunc(text, func(char rune) bool {
+			return char != '\n' && !unicode.IsPrint(char)
+		}), "%q", text)
 		require.Equal(t, plan.check() != nil, strings.HasSuffix(text, "(Check names them)\n"))
 	}
 }

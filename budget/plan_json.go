@@ -50,13 +50,15 @@ func (p *Plan) keys() []planKey {
 }
 
 func (c *CHeapPlan) keys() []planKey {
-	return []planKey{{"size", (*planSize)(&c.Size)}, {"reserve", (*planSize)(&c.Reserve)}, {"runtime", (*planSize)(&c.Runtime)}, {"fronts", &c.Fronts},
+	return []planKey{{"size", (*planSize)(&c.Size)}, {"reserve", (*planSize)(&c.Reserve)},
+		{"runtime", (*planSize)(&c.Runtime)}, {"fronts", &c.Fronts},
 		{"trim", (*planTime)(&c.Trim)}, {"warn", &c.Warn}}
 }
 
 func (r *RegionPlan) keys() []planKey {
 	return []planKey{{"name", &r.Name}, {"size", (*planRest)(&r.Size)}, {"slots", &r.Slots},
-		{"limits", planKeys(r.Limits.byKey())}, {"state", &r.State}, {"track", &r.Track}, {"trim", &r.Trim}, {"warn", &r.Warn},
+		{"limits", planKeys(r.Limits.byKey())}, {"state", &r.State}, {"track", &r.Track}, {"trim", &r.Trim},
+		{"warn", &r.Warn},
 		{"note", &r.Note}}
 }
 

@@ -60,7 +60,8 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"name":"b"}`, "line 1: name: given twice"},
 	{`{"name":"a","regions":[{"name":"b","size":1,"size":2}]}`, "line 1: regions[0].size: given twice"},
 	{`{"name":"a",` + oneLevel + `,"Size":1}`, "line 1: Size: no such key"},
-	{`{"name":"a",` + oneLevel + `,"` + strings.Repeat("k", 41) + `":1}`, `line 1: "` + strings.Repeat("k", 40) + `"…: no such key`},
+	{`{"name":"a",` + oneLevel + `,"` + strings.Repeat("k", 41) + `":1}`, `line 1: "` + strings.Repeat("k", 40) +
+		`"…: no such key`},
 	{`{"name":"a",` + oneLevel + `,"a\nb":{"size":1}}`, `line 1: "a\nb": no such key`},
 	{`{"name":7,` + oneLevel + `}`, "line 1: name: 7 is not a string"},
 	{`{"name":"a",` + oneLevel + `,"size":true}`, "line 1: size: true is not a size"},
@@ -68,15 +69,19 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"size":0.5}`, "line 1: size: 0.5 is not a size"},
 	{`{"name":"a",` + oneLevel + `,"size":-1}`, "line 1: size: -1 is not a size"},
 	{`{"name":"a",` + oneLevel + `,"size":"-4"}`, `line 1: size: "-4" is not a size`},
-	{`{"name":"a",` + oneLevel + `,"size":"é\u202e` + "\u202e" + `"}`, `line 1: size: "é\u202e` + "\ufffd" + `" is not a size`},
+	{`{"name":"a",` + oneLevel + `,"size":"é\u202e` + "\u202e" + `"}`, `line 1: size: "é\u202e` + "\ufffd" +
+		`" is not a size`},
 	{`{"name":"a",` + oneLevel + `,"size":"` + strings.Repeat("4", 59) + `0"}`,
 		`size: "` + strings.Repeat("4", 59) + "… is too large for a size"},
-	{`{"name":"a",` + oneLevel + `,"size":18446744073709551616}`, "line 1: size: 18446744073709551616 is too large for a size"},
+	{`{"name":"a",` + oneLevel + `,"size":18446744073709551616}`,
+		"line 1: size: 18446744073709551616 is too large for a size"},
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":"9"}}`, `line 1: limits.scopes: "9" is a string; write 9`},
-	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":"nine"}}`, `line 1: limits.scopes: "nine" is not a count (a whole number from 0)`},
+	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":"nine"}}`,
+		`line 1: limits.scopes: "nine" is not a count (a whole number from 0)`},
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":2.0}}`, "line 1: limits.scopes: 2.0 is not a count"},
 	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":[2]}}`, "line 1: limits.scopes: a list is not a count"},
-	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":4294967297}}`, "line 1: limits.scopes: 4294967297 is not a count"},
+	{`{"name":"a",` + oneLevel + `,"limits":{"scopes":4294967297}}`,
+		"line 1: limits.scopes: 4294967297 is not a count"},
 	{`{"name":"a","regions":{}}`, "line 1: regions: an object is not a list"},
 	{`{"name":"a","regions":[7]}`, "line 1: regions[0]: 7 is not an object"},
 	{"{\"name\":\"a\"\n}", "line 1: regions: a plan needs a region, frame or scratch"},
@@ -88,14 +93,17 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"frame":{"buffers":2,"size":"rest"}}`, `line 1: frame.size: "rest" is not a size (`},
 	{`{"name":"a","size":1,"regions":[{"name":"b","size":18446744073709551615}]}`,
 		"line 1: regions[0].size: 18446744073709551615 is too large for a size"},
-	{`{"name":"a","size":1,"regions":[{"name":"b","size":"18446744073709551615"}]}`, `"18446744073709551615" is too large for a size`},
+	{`{"name":"a","size":1,"regions":[{"name":"b","size":"18446744073709551615"}]}`,
+		`"18446744073709551615" is too large for a size`},
 	{`{"name":"a","size":"all","regions":[{"name":"b","size":"rest"}]}`, `line 1: size: "all" is not a size`},
 	{"{\"name\":\"a\",\n\"regions\":[{\"name\":\"b\",\"size\":\"rest\"}]}",
 		`line 1: size: 0, but regions[0].size is "rest"; give the total size`},
-	{"{\"name\":\"a\",\n\"size\":\"64KiB\",\"regions\":[{\"name\":\"b\",\"size\":1},\n{\"name\":\"c\",\"size\":\"rest\"}]}",
-		"line 2: size: 64KiB leaves no rest: the parts need 64KiB (regions 64KiB, frame 0, scratch 0; each rounded up to 64KiB), " +
-			"and regions[1], which has the rest, 64KiB or more; 64KiB more would do"},
-	{`{"name":"a","regions":[{"name":"b","size":1,"slots":"4"}]}`, `line 1: regions[0].slots: "4" is a string; write 4`},
+	{"{\"name\":\"a\",\n\"size\":\"64KiB\",\"regions\":[{\"name\":\"b\",\"size\":1},\n" +
+		"{\"name\":\"c\",\"size\":\"rest\"}]}",
+		"line 2: size: 64KiB leaves no rest: the parts need 64KiB (regions 64KiB, frame 0, scratch 0; each rounded " +
+			"up to 64KiB), and regions[1], which has the rest, 64KiB or more; 64KiB more would do"},
+	{`{"name":"a","regions":[{"name":"b","size":1,"slots":"4"}]}`,
+		`line 1: regions[0].slots: "4" is a string; write 4`},
 	{`{"name":"a","regions":[{"name":"b","size":1,"slots":-4}]}`, "line 1: regions[0].slots: -4 is not a count"},
 	{"{\"name\":\"a\",\"regions\":[{\"name\":\"b\",\"size\":1,\n\"slots\":4097}]}",
 		"line 2: regions[0].slots: 4097 is out of range: give 0 (no slots) or 1 to 4096"},
@@ -104,18 +112,25 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"base":"0x"}`, `line 1: base: "0x" is not an address`},
 	{`{"name":"a",` + oneLevel + `,"base":"0x-1"}`, `line 1: base: "0x-1" is not an address`},
 	{`{"name":"a",` + oneLevel + `,"base":"0x0x10000"}`, `line 1: base: "0x0x10000" is not an address`},
-	{`{"name":"a",` + oneLevel + `,"base":"0x10000000000000000"}`, `line 1: base: "0x10000000000000000" is not an address`},
-	{`{"name":"a",` + oneLevel + `,"base":18446744073709551616}`, `line 1: base: 18446744073709551616 is not an address`},
+	{`{"name":"a",` + oneLevel + `,"base":"0x10000000000000000"}`,
+		`line 1: base: "0x10000000000000000" is not an address`},
+	{`{"name":"a",` + oneLevel + `,"base":18446744073709551616}`,
+		`line 1: base: 18446744073709551616 is not an address`},
 	{`{"name":"a",` + oneLevel + `,"base":1e6}`, `line 1: base: 1e6 is not an address`},
 	{`{"name":"a",` + oneLevel + `,"base":null}`, `line 1: base: null is not an address`},
-	{`{"name":"a",` + oneLevel + `,"base":"high","pages":{"base":"required"}}`, `line 1: base: "high" is not an address`},
-	{`{"name":"a",` + oneLevel + `,"pages":{"base":"required"}}`, "line 1: base: 0, but pages.base is required; give both or neither"},
+	{`{"name":"a",` + oneLevel + `,"base":"high","pages":{"base":"required"}}`,
+		`line 1: base: "high" is not an address`},
+	{`{"name":"a",` + oneLevel + `,"pages":{"base":"required"}}`,
+		"line 1: base: 0, but pages.base is required; give both or neither"},
 	{`{"name":"a",` + oneLevel + `,"pages":"required"}`, `line 1: pages: "required" is not an object`},
 	{`{"name":"a",` + oneLevel + `,"pages":{"swap":"off"}}`,
 		"line 1: pages.swap: no such key (there are prefault, lock, huge, guards, base)"},
-	{`{"name":"a","regions":[{"name":"b","size":1,"state":"true"}]}`, `line 1: regions[0].state: "true" is neither true nor false`},
-	{`{"name":"a","regions":[{"name":"b","size":1,"state":1}]}`, `line 1: regions[0].state: 1 is neither true nor false`},
-	{`{"name":"a",` + oneLevel + `,"pages":{"lock":true}}`, `line 1: pages.lock: true is not a demand ("off", "wished" or "required")`},
+	{`{"name":"a","regions":[{"name":"b","size":1,"state":"true"}]}`,
+		`line 1: regions[0].state: "true" is neither true nor false`},
+	{`{"name":"a","regions":[{"name":"b","size":1,"state":1}]}`,
+		`line 1: regions[0].state: 1 is neither true nor false`},
+	{`{"name":"a",` + oneLevel + `,"pages":{"lock":true}}`,
+		`line 1: pages.lock: true is not a demand ("off", "wished" or "required")`},
 	{`{"name":"a",` + oneLevel + `,"pages":{"lock":"on"}}`, `line 1: pages.lock: "on" is not a demand`},
 	{`{"name":"a",` + oneLevel + `,"pages":{"huge":"Off"}}`, `line 1: pages.huge: "Off" is not a demand`},
 	{`{"name":"a",` + oneLevel + `,"pages":{"guards":"default"}}`, `line 1: pages.guards: "default" is not a demand`},
@@ -128,19 +143,29 @@ var planRefused = []struct{ data, fault string }{
 	{`{"name":"a",` + oneLevel + `,"expected":["level"]}`, `line 1: expected[0]: "level" is not an object`},
 	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":1,"region":"level"}]}`,
 		"line 1: expected[0].region: no such key (there are part, label, boot, load, play, tolerance)"},
-	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":1,"play":2}]}`, "line 1: expected[0].play: given twice"},
-	{"{\"name\":\"a\"," + oneLevel + ",\"expected\":[{\"part\":\"level\",\"play\":1},\n{\"part\":\"levels\",\"play\":1}]}",
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":1,"play":2}]}`,
+		"line 1: expected[0].play: given twice"},
+	{"{\"name\":\"a\"," + oneLevel +
+		",\"expected\":[{\"part\":\"level\",\"play\":1},\n{\"part\":\"levels\",\"play\":1}]}",
 		`line 2: expected[1].part: "levels" is no part of the plan: give a region, or the frame, scratch or c_heap that it has`},
 	{`{"name":"a",` + oneLevel + `,"expected":[{"play":1}]}`, `line 1: expected[0].part: "" is no part of the plan`},
 	{`{"name":"a",` + oneLevel + `,"expected":[{"part":7,"play":1}]}`, `line 1: expected[0].part: 7 is not a string`},
-	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"frame","play":1}]}`, `line 1: expected[0].part: "frame" is no part of the plan`},
-	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"scratch","play":1}]}`, `line 1: expected[0].part: "scratch" is no part of the plan`},
-	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"c_heap","play":1}]}`, `line 1: expected[0].part: "c_heap" is no part of the plan`},
-	{"{\"name\":\"a\"," + oneLevel + ",\"expected\":[{\"part\":\"level\",\"play\":1},{\"part\":\"level\",\"label\":\"a\",\"play\":1},\n" +
-		"{\"part\":\"level\",\"label\":\"a\",\"load\":1}]}", "line 2: expected[2]: the same part and label as expected[1]"},
-	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level"}]}`, "line 1: expected[0]: no size; give boot, load or play"},
-	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":"many"}]}`, `line 1: expected[0].play: "many" is not a size`},
-	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","load":"rest"}]}`, `line 1: expected[0].load: "rest" is not a size`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"frame","play":1}]}`,
+		`line 1: expected[0].part: "frame" is no part of the plan`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"scratch","play":1}]}`,
+		`line 1: expected[0].part: "scratch" is no part of the plan`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"c_heap","play":1}]}`,
+		`line 1: expected[0].part: "c_heap" is no part of the plan`},
+	{"{\"name\":\"a\"," + oneLevel +
+		",\"expected\":[{\"part\":\"level\",\"play\":1},{\"part\":\"level\",\"label\":\"a\",\"play\":1},\n" +
+		"{\"part\":\"level\",\"label\":\"a\",\"load\":1}]}",
+		"line 2: expected[2]: the same part and label as expected[1]"},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level"}]}`,
+		"line 1: expected[0]: no size; give boot, load or play"},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":"many"}]}`,
+		`line 1: expected[0].play: "many" is not a size`},
+	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","load":"rest"}]}`,
+		`line 1: expected[0].load: "rest" is not a size`},
 	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","boot":"0"}]}`,
 		`line 1: expected[0].boot: "0" is no size to expect; leave the key out to expect nothing`},
 	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":1,"tolerance":10}]}`,
@@ -237,7 +262,8 @@ func TestPlanReadIsBounded(t *testing.T) {
 // Each error begins with its place, the file, exactly once.
 func TestPlanFileThatCannotBeRead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "large.json")
-	require.NoError(t, os.WriteFile(name, []byte(handheldJSON+strings.Repeat(" ", planFileMax-len(handheldJSON))), 0o600))
+	require.NoError(t, os.WriteFile(name, []byte(handheldJSON+strings.Repeat(" ", planFileMax-len(handheldJSON))),
+		0o600))
 	_, err := ReadPlan(name)
 	assert.NoError(t, err, "at the limit")
 	require.NoError(t, os.WriteFile(name, make([]byte, planFileMax+1), 0o600))
@@ -261,14 +287,14 @@ func FuzzParsePlan(f *testing.F) {
 	addCorpus(f)
 	for _, seed := range []string{
 		``, `null`, `{}`, `[]`, `{"name":"a","name":"b"}`, `{"name":"a","regions":[{"name":"b","size":"1KiB"}]}`,
-		`{"name":"a","regions":[{"name":"b","size":18446744073709551615}],"size":-1}`, `{"x":{"y":[1,{"z":null}]},"frame":{"buffers":1e9}}`,
+		`{"name":"a","regions":[{"name":"b","size":18446744073709551615}],"size":-1}`,
+		`{"x":{"y":[1,{"z":null}]},"frame":{"buffers":1e9}}`,
 		`{"name":"a","regions":[{"name":"b","size":1,"note":"\ud800"}],"limits":{"owned":1}} x`,
 		`{"name":"a\\b","x":[{},[1,-0.5e+3,],tru]`, "\xef\xbb\xbf{}", "{// x\n}", `{"a":4MiB}`,
 		`{"name":"a","size":"1MiB","regions":[{"name":"b","size":"rest"},{"name":"c","size":1,"slots":3}],"pages":{"guards":"wished"}}`,
 		`{"name":"a","base":"0x7fffffff0000","regions":[{"name":"b","size":65536}],"pages":{"base":"required","lock":"off"}}`,
 		`{"name":"a","size":65536,"regions":[{"name":"b","size":"rest"},{"name":"c","size":"rest","slots":4097}],"base":1}`,
-		`{"a" "b"}`, "{\"a\tb\":\"\xff\"}", `{"x":[[]]}]`,
-	} {
+		`{"a" "b"}`, "{\"a\tb\":\"\xff\"}", `{"x":[[]]}]`} {
 		f.Add([]byte(seed))
 	}
 	for _, seed := range opensSeeds {
@@ -465,7 +491,8 @@ var opensSeeds = []struct {
 		`"limits":{"scopes":1,"pools":1,"owned":1,"labels":1}}`, true},
 	{`{"name":"a","size":"1MiB","regions":[{"name":"b","size":"rest"}],"frame":{"buffers":8,"size":1},` +
 		`"scratch":{"workers":1,"size":1}}`, true},
-	{`{"name":"a","regions":[{"name":"b","size":65536,"slots":30}],"limits":{"scopes":200},"pages":{"guards":"wished"}}`, true},
+	{`{"name":"a","regions":[{"name":"b","size":65536,"slots":30}],"limits":{"scopes":200},"pages":{"guards":"wished"}}`,
+		true},
 	{`{"name":"a","regions":[{"name":"b","size":65536}],"limits":{"scopes":9000,"pools":65535,"owned":9000}}`, true},
 	{`{"name":"a","regions":[{"name":"b","size":65536}],"base":65536}`, true},
 	{`{"name":"a","regions":[{"name":"b","size":65536}],"go_heap":"64TiB"}`, false},

@@ -109,8 +109,8 @@ func (l Limits) orDefault() Limits {
 
 // or returns l with other's limits in place of zeros.
 func (l Limits) or(other Limits) Limits {
-	return Limits{Scopes: cmp.Or(l.Scopes, other.Scopes), Pools: cmp.Or(l.Pools, other.Pools), Owned: cmp.Or(l.Owned, other.Owned),
-		Labels: cmp.Or(l.Labels, other.Labels)}
+	return Limits{Scopes: cmp.Or(l.Scopes, other.Scopes), Pools: cmp.Or(l.Pools, other.Pools),
+		Owned: cmp.Or(l.Owned, other.Owned), Labels: cmp.Or(l.Labels, other.Labels)}
 }
 
 // planRound rounds a size up to a multiple of 64 KiB, as an arena of that size is laid out.
@@ -162,17 +162,19 @@ func (p *Plan) sized() (parts []sizedPart) {
 		if r.Slots != 0 {
 			of, slots = "slot", max(1, planCount(r.Slots))
 		}
-		parts = append(parts, sizedPart{r.Name, of, regionSizeKey(i), &r.Size, slots, arena_c.KindRegion, r.slotName, r.Limits,
-			r.Limits.keys(regionLimitsKey(i))})
+		parts = append(parts, sizedPart{r.Name, of, regionSizeKey(i), &r.Size, slots, arena_c.KindRegion, r.slotName,
+			r.Limits, r.Limits.keys(regionLimitsKey(i))})
 	}
 	if f := &p.Frame; *f != (FramePlan{}) {
 		name := func(buffer int) string { return fmt.Sprintf("frame %d", buffer) }
-		parts = append(parts, sizedPart{part: "frame", of: "frame", key: frameSizeKey, size: &f.Size, count: planCount(f.Buffers), kind: arena_c.KindFrame, name: name})
+		parts = append(parts, sizedPart{part: "frame", of: "frame", key: frameSizeKey, size: &f.Size,
+			count: planCount(f.Buffers), kind: arena_c.KindFrame, name: name})
 	}
 	if s := &p.Scratch; *s != (ScratchPlan{}) {
 		name := func(i int) string { return fmt.Sprintf("scratch %d.%d", i/s.Each, i%s.Each) }
 		arenas := planCount(s.Workers) * planCount(cmp.Or(s.Each, planEachUsual))
-		parts = append(parts, sizedPart{part: "scratch", of: "scratch", key: scratchSizeKey, size: &s.Size, count: arenas, kind: arena_c.KindScratch, name: name})
+		parts = append(parts, sizedPart{part: "scratch", of: "scratch", key: scratchSizeKey, size: &s.Size,
+			count: arenas, kind: arena_c.KindScratch, name: name})
 	}
 	return parts
 }
@@ -238,7 +240,8 @@ func (p Plan) layout() (l layout, err error) {
 	l.bottom = planRound(l.tables.Size)
 	l.size = l.bottom + p.guard() + max(l.sum.whole, planRound(p.Size))
 	if l.size >= sizeEnd {
-		return l, fmt.Errorf("the plan and its tables need %s or more; lower %s or limits", sizeInPlan(sizeEnd), p.largest())
+		return l, fmt.Errorf("the plan and its tables need %s or more; lower %s or limits", sizeInPlan(sizeEnd),
+			p.largest())
 	}
 	return l, nil
 }
@@ -325,7 +328,8 @@ func (p Plan) Cost() (Cost, error) {
 }
 
 func (l layout) cost() Cost {
-	return Cost{Addresses: l.size, Resident4K: l.memory(4 * KiB), Resident64K: l.memory(64 * KiB), GoHeap: l.plan.goShare(), CHeap: l.plan.CHeap.Size}
+	return Cost{Addresses: l.size, Resident4K: l.memory(4 * KiB), Resident64K: l.memory(64 * KiB),
+		GoHeap: l.plan.goShare(), CHeap: l.plan.CHeap.Size}
 }
 
 // String returns the cost as one line of text.

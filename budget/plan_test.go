@@ -55,12 +55,15 @@ func TestPlanRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, handheld(), plan)
 
-	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"labels":3,"owned":1,"pools":2,"scopes":65535},"size":"1GiB",
+	all,
+		err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"labels":3,"owned":1,"pools":2,"scopes":65535},"size":"1GiB",
 		"pages":{"base":"required","guards":"off","huge":"wished","lock":"required","prefault":"off"},"base":35184372088832,
 		"regions":[{"note":"n","slots":7,"size":65536,"name":"a"},{"size":"rest","name":"b"}],"name":"x"}`))
 	require.NoError(t, err)
-	assert.Equal(t, Plan{Name: "x", Size: GiB, Base: 0x200000000000, Regions: []RegionPlan{{Name: "a", Size: 64 * KiB, Slots: 7, Note: "n"},
-		{Name: "b", Size: Rest}}, Limits: Limits{65535, 2, 1, 3}, Pages: Pages{Off, Required, Wished, Off, Required}, GoHeap: 4 * MiB}, all)
+	assert.Equal(t, Plan{Name: "x", Size: GiB, Base: 0x200000000000,
+		Regions: []RegionPlan{{Name: "a", Size: 64 * KiB, Slots: 7, Note: "n"},
+			{Name: "b", Size: Rest}}, Limits: Limits{65535, 2, 1, 3},
+		Pages: Pages{Off, Required, Wished, Off, Required}, GoHeap: 4 * MiB}, all)
 }
 
 func TestPlanMarshal(t *testing.T) {
@@ -68,11 +71,14 @@ func TestPlanMarshal(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, handheldJSON, string(data))
 
-	data, err = json.Marshal(Plan{Name: "server", Size: GiB, Base: 0x20_0000, Regions: []RegionPlan{{Name: "match", Size: MiB, Slots: 16},
-		{Name: "cache", Size: Rest, Note: "n"}}, Pages: Pages{Off, Wished, Required, Default, Wished}})
+	data,
+		err = json.Marshal(Plan{Name: "server", Size: GiB, Base: 0x20_0000,
+		Regions: []RegionPlan{{Name: "match", Size: MiB, Slots: 16},
+			{Name: "cache", Size: Rest, Note: "n"}}, Pages: Pages{Off, Wished, Required, Default, Wished}})
 	require.NoError(t, err)
-	assert.Equal(t, `{"name":"server","size":"1GiB","base":"0x200000","regions":[{"name":"match","size":"1MiB","slots":16},`+
-		`{"name":"cache","size":"rest","note":"n"}],"pages":{"prefault":"off","lock":"wished","huge":"required","base":"wished"}}`,
+	assert.Equal(t,
+		`{"name":"server","size":"1GiB","base":"0x200000","regions":[{"name":"match","size":"1MiB","slots":16},`+
+			`{"name":"cache","size":"rest","note":"n"}],"pages":{"prefault":"off","lock":"wished","huge":"required","base":"wished"}}`,
 		string(data))
 	data, err = json.Marshal(Plan{Size: math.MaxUint64, Frame: FramePlan{Size: math.MaxUint64}})
 	require.NoError(t, err)
@@ -93,8 +99,9 @@ func TestPlanTotal(t *testing.T) {
 	assert.NoError(t, plan.Check(), "exactly")
 	assert.EqualValues(t, 10*64*KiB, plan.total())
 	plan.Size--
-	assert.EqualError(t, plan.Check(), `plan "odd": size: 655359 is less than the parts need: 640KiB (regions 192KiB, frame 192KiB, `+
-		`scratch 256KiB; each rounded up to 64KiB)`)
+	assert.EqualError(t, plan.Check(),
+		`plan "odd": size: 655359 is less than the parts need: 640KiB (regions 192KiB, frame 192KiB, `+
+			`scratch 256KiB; each rounded up to 64KiB)`)
 	assert.Equal(t, Limits{64, 64, 256, 32}, Limits{}.orDefault())
 	assert.Equal(t, Limits{1, 2, 3, 4}, Limits{1, 2, 3, 4}.orDefault())
 }
@@ -117,12 +124,15 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Name = "Big" }, `name: "Big" has "B"; a name has a-z, 0-9, _ and - only`},
 	{func(p *Plan) { p.Regions[1].Name = "a b" }, `regions[1].name: "a b" has " "`},
 	{func(p *Plan) { p.Regions[1].Name = "é" }, `regions[1].name: "é" has "\xc3"`},
-	{func(p *Plan) { p.Regions[1].Name = "frame" }, `regions[1].name: "frame" is the name of the frame; choose another name`},
+	{func(p *Plan) {
+		p.Regions[1].Name = "frame"
+	}, `regions[1].name: "frame" is the name of the frame; choose another name`},
 	{func(p *Plan) { p.Regions[1].Name = "scratch" },
 		`regions[1].name: "scratch" is the name of the scratch; choose another name`},
 	{func(p *Plan) { p.Regions[2].Name = "init" }, `regions[2].name: "init" is the name of regions[0] already`},
 	{func(p *Plan) { p.Regions[2].Size = 0 }, "regions[2].size: 0 bytes; give a size"},
-	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 - 1 }, "regions[2].size: 18446744073709551614; a budget has less than 256GiB, tables included"},
+	{func(p *Plan) { p.Regions[2].Size = math.MaxUint64 - 1 }, "regions[2].size: 18446744073709551614; a budget has " +
+		"less than 256GiB, tables included"},
 	{func(p *Plan) { p.Regions[0].Note = "\xff" }, "regions[0].note: not UTF-8"},
 	{func(p *Plan) { p.Regions = nil }, ""}, // frame and scratch
 	{func(p *Plan) { p.Regions, p.Frame, p.Scratch = nil, FramePlan{}, ScratchPlan{} },
@@ -134,16 +144,19 @@ var planChecks = []struct {
 		p.Regions[0].Size -= MiB
 	}, ""},
 	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB)} },
-		"regions: the parts need 256GiB (regions 256GiB, frame 0, scratch 0; each rounded up to 64KiB), and their tables 960KiB; " +
-			"a budget has less than 256GiB"},
+		"regions: the parts need 256GiB (regions 256GiB, frame 0, scratch 0; each rounded up to 64KiB), and their " +
+			"tables 960KiB; a budget has less than 256GiB"},
 	{func(p *Plan) { p.Regions = manyRegions(64, 1<<38) }, "regions: the parts need"},
 	{func(p *Plan) { p.Size = 1<<38 + 1 }, "size: 274877906945; a budget has less than 256GiB, tables included"},
 	{func(p *Plan) { p.Size = 1 << 38 }, "size: 256GiB, and the tables need 128KiB; a budget has less than 256GiB"},
-	{func(p *Plan) { p.Size = 1<<38 - 128*KiB }, "size: 268435328KiB, and the tables need 128KiB; a budget has less than 256GiB"},
+	{func(p *Plan) { p.Size = 1<<38 - 128*KiB }, "size: 268435328KiB, and the tables need 128KiB; a budget has less " +
+		"than 256GiB"},
 	{func(p *Plan) { p.Size = 1<<38 - 192*KiB }, ""},
-	{func(p *Plan) { p.Size, p.Pages.Guards = 1<<38-192*KiB, Wished }, "size: 268435264KiB, and the tables need 192KiB; a budget has less"},
+	{func(p *Plan) { p.Size, p.Pages.Guards = 1<<38-192*KiB, Wished }, "size: 268435264KiB, and the tables need " +
+		"192KiB; a budget has less"},
 	{func(p *Plan) { p.Size = 62 * MiB }, ""},
-	{func(p *Plan) { p.Size = 61 * MiB }, "size: 61MiB is less than the parts need: 62MiB (regions 56MiB, frame 2MiB, scratch 4MiB;"},
+	{func(p *Plan) { p.Size = 61 * MiB }, "size: 61MiB is less than the parts need: 62MiB (regions 56MiB, frame " +
+		"2MiB, scratch 4MiB;"},
 	{func(p *Plan) { p.Frame = FramePlan{} }, ""},
 	{func(p *Plan) { p.Frame.Buffers = -1 }, "frame.buffers: -1 is out of range: give 0 (none) or 1 to 8"},
 	{func(p *Plan) { p.Frame.Buffers = 0 }, "frame.buffers: 0, but frame.size is 1MiB; give both or neither"},
@@ -151,7 +164,8 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Frame.Buffers = 8 }, ""},
 	{func(p *Plan) { p.Frame.Buffers = 9 }, "frame.buffers: 9 is out of range: give 0 (none) or 1 to 8"},
 	{func(p *Plan) { p.Frame.Size = 0 }, "frame.size: 0 bytes"},
-	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: 18446744073709551615; a budget has less than 256GiB, tables included"},
+	{func(p *Plan) { p.Frame.Size = math.MaxUint64 }, "frame.size: 18446744073709551615; a budget has less than " +
+		"256GiB, tables included"},
 	{func(p *Plan) { p.Scratch = ScratchPlan{} }, ""},
 	{func(p *Plan) { p.Scratch.Workers = math.MinInt }, "scratch.workers: -"},
 	// such a number is in no sum
@@ -172,29 +186,41 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Limits.Labels = 65536 }, "limits.labels: 65536"},
 	{func(p *Plan) { p.GoHeap = 0 }, ""},
 	{func(p *Plan) { p.GoHeap = 4 * MiB }, ""},
-	{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303 is out of range: give 0 (no limit), \"rest\", or 4MiB to 64TiB"},
+	{func(p *Plan) { p.GoHeap = 4*MiB - 1 }, "go_heap: 4194303 is out of range: give 0 (no limit), \"rest\", or " +
+		"4MiB to 64TiB"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 64*KiB - 1} }, "c_heap: 65535 is out of range: give 64KiB to 255GiB"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 255 * GiB} }, ""},
-	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 255*GiB + 1} }, "c_heap: 273804165121 is out of range: give 64KiB to 255GiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 255*GiB + 1} }, "c_heap: 273804165121 is out of range: give 64KiB to " +
+		"255GiB"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Fronts: 1} }, "c_heap.size: 0 is out of range: give 64KiB to 255GiB"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 127 * KiB} },
-		"c_heap: 127KiB is too small: 64KiB of it are for Go's runtime; give 128KiB or more, or a c_heap.runtime of 4KiB to 65024"},
+		"c_heap: 127KiB is too small: 64KiB of it are for Go's runtime; give 128KiB or more, or a c_heap.runtime of " +
+			"4KiB to 65024"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Runtime: MiB/2 + 1} },
 		"c_heap.runtime: 524289 is out of range: give 0 (the default, 64KiB), or 4KiB to half of the size, 512KiB"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Runtime: 4*KiB - 1} }, "c_heap.runtime: 4095 is out of range"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Reserve: MiB/2 + 1} },
-		"c_heap.reserve: 524289; at most half of the size, 512KiB, and less than the 960KiB that c_heap.runtime leaves"},
-	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 128 * KiB, Reserve: 64 * KiB} }, "c_heap.reserve: 64KiB; at most half of the size, 64KiB, and less than the 64KiB"},
-	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Fronts: 65} }, "c_heap.fronts: 65 is out of range: give 0 (the default) or 1 to 64"},
-	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Trim: 1} }, "c_heap.trim: 1ns is out of range: give 0 (never) or 10ms or more"},
-	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Warn: 100} }, "c_heap.warn: 100% is out of range: give 0 (none) or 1% to 99%"},
+		"c_heap.reserve: 524289; at most half of the size, 512KiB, and less than the 960KiB that c_heap.runtime " +
+			"leaves"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 128 * KiB, Reserve: 64 * KiB} }, "c_heap.reserve: 64KiB; at most " +
+		"half of the size, 64KiB, and less than the 64KiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Fronts: 65} }, "c_heap.fronts: 65 is out of range: give 0 (the " +
+		"default) or 1 to 64"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Trim: 1} }, "c_heap.trim: 1ns is out of range: give 0 (never) " +
+		"or 10ms or more"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Warn: 100} }, "c_heap.warn: 100% is out of range: give 0 (none) " +
+		"or 1% to 99%"},
 	{func(p *Plan) { p.CHeap, p.Pages.Lock = CHeapPlan{Size: MiB, Trim: time.Second}, Required },
 		`c_heap.trim: 1s, but pages.lock is "required", which keeps every page present; give "off" there, or no trim`},
 	{func(p *Plan) { p.Regions[1].Trim, p.Pages.Prefault = TrimEmpty, Required },
 		`regions[1].trim: "empty", but pages.prefault is "required", which keeps every page present; give "off" there, or no trim`},
 	{func(p *Plan) { p.Regions[1].Warn = -1 }, "regions[1].warn: -1% is out of range: give 0 (none) or 1% to 99%"},
-	{func(p *Plan) { p.Regions[1].Trim = "often" }, `regions[1].trim: "often" is no moment of trimming: give "empty" or none`},
-	{func(p *Plan) { p.Regions[1].Name = "c_heap" }, `regions[1].name: "c_heap" is the name of the c_heap; choose another name`},
+	{func(p *Plan) {
+		p.Regions[1].Trim = "often"
+	}, `regions[1].trim: "often" is no moment of trimming: give "empty" or none`},
+	{func(p *Plan) {
+		p.Regions[1].Name = "c_heap"
+	}, `regions[1].name: "c_heap" is the name of the c_heap; choose another name`},
 	{func(p *Plan) { p.GoHeap = math.MaxUint64 - 1 }, "go_heap: 18446744073709551614"},
 }
 
@@ -224,7 +250,8 @@ func TestSlotsBelow(t *testing.T) {
 	err := plan.Check()
 	assert.ErrorIs(t, err, ErrWarning)
 	const text = `each Load, Rewind or Release of a slot of `
-	assert.EqualError(t, err, `plan "game": regions[2]: warning: `+text+`"room" also empties "net"; list "net" before "room"
+	assert.EqualError(t, err, `plan "game": regions[2]: warning: `+text+
+		`"room" also empties "net"; list "net" before "room"
 plan "game": regions[4]: warning: `+text+`"chunk" also empties "effects"; list "effects" before "chunk"`)
 	assert.Contains(t, plan.String(), "\n  warning: regions[2]: "+text)
 	data, err := json.Marshal(plan)
@@ -246,7 +273,8 @@ plan "game": regions[4]: warning: `+text+`"chunk" also empties "effects"; list "
 }
 
 func TestSizeText(t *testing.T) {
-	for size, text := range map[uint64]string{0: "0KiB", 1: "0.1KiB", 102: "0.1KiB", 103: "0.2KiB", 1023: "1KiB", KiB: "1KiB", KiB + 1: "1.1KiB",
+	for size, text := range map[uint64]string{0: "0KiB", 1: "0.1KiB", 102: "0.1KiB", 103: "0.2KiB", 1023: "1KiB",
+		KiB: "1KiB", KiB + 1: "1.1KiB",
 		3808: "3.8KiB", 100*KiB - 1: "100KiB", 100*KiB + 1: "101KiB", 13674760: "13355KiB", 128 * MiB: "131072KiB",
 		math.MaxUint64: "18014398509481984KiB"} {
 		assert.Equal(t, text, SizeText(size), size)
@@ -279,12 +307,13 @@ func TestPlanSize(t *testing.T) {
 		assert.NoError(t, err)
 		assert.Equal(t, want, size)
 	}
-	for _, text := range []string{"", "MiB", "-4MiB", "-4", "-0", "+4", "4 MiB", " 4", "4MB", "4B", "4M", "4mib", "4MiBMiB",
-		"1.5MiB", "1e3", "0x10", "4_096", "٤"} {
+	for _, text := range []string{"", "MiB", "-4MiB", "-4", "-0", "+4", "4 MiB", " 4", "4MB", "4B", "4M",
+		"4mib", "4MiBMiB", "1.5MiB", "1e3", "0x10", "4_096", "٤"} {
 		_, err := ParseSize(text)
 		assert.ErrorContains(t, err, "is not a size", text)
 	}
-	for _, text := range []string{"18446744073709551616", "17179869184GiB", "16777216TiB", "99999999999999999999999KiB"} {
+	for _, text := range []string{"18446744073709551616", "17179869184GiB", "16777216TiB",
+		"99999999999999999999999KiB"} {
 		_, err := ParseSize(text)
 		assert.ErrorContains(t, err, "is too large for a size", text)
 	}
@@ -337,7 +366,8 @@ func randomPlan(random *rand.Rand) Plan {
 		}
 	}
 	for i := range random.IntN(3) * random.IntN(len(plan.Regions)) {
-		e := Expected{Part: plan.Regions[i/2].Name, Label: []string{"", "fröhlich \"a\""}[i%2], Tolerance: Percent(random.IntN(100))}
+		e := Expected{Part: plan.Regions[i/2].Name, Label: []string{"", "fröhlich \"a\""}[i%2],
+			Tolerance: Percent(random.IntN(100))}
 		*e.points()[random.IntN(3)].value = size()
 		*e.points()[random.IntN(3)].value = size()
 		plan.Expected = append(plan.Expected, e)
@@ -372,13 +402,14 @@ var planSumChecks = []struct {
 }{
 	{func(p *Plan) { p.Regions[1].Slots = 1 }, ""},
 	{func(p *Plan) { p.Regions[1].Slots = 4096 }, ""},
-	{func(p *Plan) { p.Regions[1].Slots = 4097 }, "regions[1].slots: 4097 is out of range: give 0 (no slots) or 1 to 4096"},
+	{func(p *Plan) { p.Regions[1].Slots = 4097 }, "regions[1].slots: 4097 is out of range: give 0 (no slots) or 1 " +
+		"to 4096"},
 	{func(p *Plan) { p.Regions[1].Slots = -1 }, "regions[1].slots: -1 is out of range: give 0 (no slots) or 1 to 4096"},
 	{func(p *Plan) { p.Regions[1].Slots = math.MinInt }, "regions[1].slots: -"},
 	// such a number is in no sum
 	{func(p *Plan) { p.Regions[1].Slots = math.MaxInt }, "regions[1].slots: "},
-	{func(p *Plan) { *p = Plan{Name: "max", Regions: manySlots(16, 4096)} }, "regions[0].slots: 4096; the plan has 65536 arenas " +
-		"(slots, buffers, scratch), at most 65535; lower the slots"},
+	{func(p *Plan) { *p = Plan{Name: "max", Regions: manySlots(16, 4096)} }, "regions[0].slots: 4096; the plan has " +
+		"65536 arenas (slots, buffers, scratch), at most 65535; lower the slots"},
 	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 2 }, "regions: the parts need 524310MiB ("},
 	{func(p *Plan) { p.Regions[2].Size, p.Regions[2].Slots = 1<<38, 4096 }, "regions: the parts need "},
 	{func(p *Plan) {
@@ -400,36 +431,44 @@ var planSumChecks = []struct {
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB+64*KiB, Rest }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB+1, Rest }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 50*MiB, Rest }, "size: 50MiB leaves no rest: the parts need 50MiB (" +
-		"regions 44MiB, frame 2MiB, scratch 4MiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; " +
-		"64KiB more would do"},
+		"regions 44MiB, frame 2MiB, scratch 4MiB; each rounded up to 64KiB), and regions[1], which has the rest, " +
+		"64KiB or more; 64KiB more would do"},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = MiB, Rest }, "; 50240KiB more would do"},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Wished },
 		"regions 44MiB, frame 2MiB, scratch 4MiB, " +
-			"guards 576KiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; 576KiB more would do"},
+			"guards 576KiB; each rounded up to 64KiB), and regions[1], which has the rest, 64KiB or more; 576KiB " +
+			"more would do"},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+640*KiB, Rest, Required }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Pages.Guards = 50*MiB+64*KiB, Rest, Off }, ""},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[2].Size = GiB, Rest, Rest },
 		`regions[2].size: "rest", like regions[1].size; only one region may be "rest"`},
 	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[1].Slots = GiB, Rest, 1 },
 		`regions[1].size: "rest", but slots is 1; slots have a size of their own`},
-	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<38+1, Rest }, "size: 274877906945; a budget has less than 256GiB, tables included"},
+	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<38+1, Rest }, "size: 274877906945; a budget has less than " +
+		"256GiB, tables included"},
 	{func(p *Plan) { p.Size, p.Regions[1].Size = 1<<37, Rest }, ""},
-	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[2].Size = 1<<37, Rest, 1<<38 }, "regions: the parts need 262154MiB ("},
+	{func(p *Plan) { p.Size, p.Regions[1].Size, p.Regions[2].Size = 1<<37, Rest, 1<<38 }, "regions: the parts need " +
+		"262154MiB ("},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Size: 1<<38 - MiB, Regions: append(manyRegions(63, 4*GiB), RegionPlan{Name: "r", Size: Rest})}
+		*p = Plan{Name: "max", Size: 1<<38 - MiB,
+			Regions: append(manyRegions(63, 4*GiB), RegionPlan{Name: "r", Size: Rest})}
 	}, ""},
 	{func(p *Plan) {
-		*p = Plan{Name: "max", Size: 1<<38 - MiB, Regions: append(manyRegions(32, 8*GiB), RegionPlan{Name: "r", Size: Rest})}
-	}, "regions: the parts need 256GiB (regions 256GiB, frame 0, scratch 0; each rounded up to 64KiB), and regions[32], which has the " +
-		"rest, 64KiB or more, and their tables 512KiB; a budget has less than 256GiB"},
+		*p = Plan{Name: "max", Size: 1<<38 - MiB,
+			Regions: append(manyRegions(32, 8*GiB), RegionPlan{Name: "r", Size: Rest})}
+	}, "regions: the parts need 256GiB (regions 256GiB, frame 0, scratch 0; each rounded up to 64KiB), and " +
+		"regions[32], which has the rest, 64KiB or more, and their tables 512KiB; a budget has less than 256GiB"},
 
 	{func(p *Plan) { p.Size, p.Pages.Guards = 62*MiB+576*KiB, Wished }, ""},
 	{func(p *Plan) { p.Size, p.Pages.Guards = 62*MiB+576*KiB-1, Wished },
-		"size: 65601535 is less than the parts need: 64064KiB (regions 56MiB, frame 2MiB, scratch 4MiB, guards 576KiB; each"},
+		"size: 65601535 is less than the parts need: 64064KiB (regions 56MiB, frame 2MiB, scratch 4MiB, guards " +
+			"576KiB; each"},
 	{func(p *Plan) { p.Size, p.Pages.Guards, p.Regions[1].Slots = 62*MiB, Wished, 5 },
-		"size: 62MiB is less than the parts need: 113472KiB (regions 104MiB, frame 2MiB, scratch 4MiB, guards 832KiB; each"},
+		"size: 62MiB is less than the parts need: 113472KiB (regions 104MiB, frame 2MiB, scratch 4MiB, guards " +
+			"832KiB; each"},
 	{func(p *Plan) { *p = Plan{Name: "max", Regions: manyRegions(64, 4*GiB), Pages: Pages{Guards: Wished}} },
-		"regions: the parts need 262148MiB (regions 256GiB, frame 0, scratch 0, guards 4MiB; each rounded up to 64KiB), and their tables 1MiB; a budget has"},
+		"regions: the parts need 262148MiB (regions 256GiB, frame 0, scratch 0, guards 4MiB; each rounded up to " +
+			"64KiB), and their tables 1MiB; a budget has"},
 }
 
 // requireSound checks the invariants of every valid plan.
@@ -511,7 +550,8 @@ func TestPlanSumIsTheCores(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, exact.size, l.size)
 		limits := plan.Limits
-		require.Equal(t, bindings.MapSize(plan.arenas(), uint64(limits.Scopes), uint64(limits.Pools), plan.guard()), exact.size)
+		require.Equal(t, bindings.MapSize(plan.arenas(), uint64(limits.Scopes), uint64(limits.Pools), plan.guard()),
+			exact.size)
 	}
 	block := make([]byte, 8*MiB)
 	for range 100 {
@@ -521,7 +561,8 @@ func TestPlanSumIsTheCores(t *testing.T) {
 		l, err := b.plan.layout()
 		require.NoError(t, err)
 		m := b.table
-		require.Equal(t, []uint64{m.Rows, m.Slots, m.Pools, m.Tables}, []uint64{l.sum.arenas, l.sum.slots, l.sum.pools, l.tables.Size})
+		require.Equal(t, []uint64{m.Rows, m.Slots, m.Pools, m.Tables}, []uint64{l.sum.arenas, l.sum.slots, l.sum.pools,
+			l.tables.Size})
 		require.Equal(t, l.size-l.bottom-plan.guard(), l.sum.whole)
 		require.Equal(t, m.Start(0), l.bottom+plan.guard())
 		held := heldBytes(m)
@@ -591,7 +632,8 @@ func TestTablesOfASlot(t *testing.T) {
 		var costs [2]Cost
 		for i := range costs {
 			var err error
-			costs[i], err = Plan{Name: "rooms", Regions: []RegionPlan{{Name: "room", Size: 64 * KiB, Slots: 1000 + 3000*i,
+			costs[i],
+				err = Plan{Name: "rooms", Regions: []RegionPlan{{Name: "room", Size: 64 * KiB, Slots: 1000 + 3000*i,
 				Limits: Limits{limit, limit, limit, limit}}}}.Cost()
 			require.NoError(t, err)
 		}
@@ -614,7 +656,7 @@ func TestPlanCrossings(t *testing.T) {
 	assert.EqualValues(t, 1, crossings(func() { errs[0] = plan.Check() }))
 	assert.EqualValues(t, 2, crossings(func() { _, errs[1] = plan.Cost() }))
 	assert.EqualValues(t, 2, crossings(func() { _, errs[2] = plan.Need() }))
-	assert.EqualValues(t, 1, crossings(func() { _, errs[3] = TableBytes(plan) }))
+	assert.EqualValues(t, 1, crossings(func() { _, errs[3] = plan.allTables() }))
 	assert.EqualValues(t, 2, crossings(func() { assert.Contains(t, plan.String(), "resident") }))
 	opening := crossings(func() { b, errs[4] = Open(plan) })
 	require.Equal(t, [6]error{}, errs)
@@ -635,7 +677,9 @@ var planPagesChecks = []struct {
 	fault  string
 }{
 	{func(p *Plan) { p.Pages = Pages{Required, Required, Required, Required, Off} }, ""},
-	{func(p *Plan) { p.Pages.Prefault = "on" }, `pages.prefault: "on" is no demand: give "off", "wished" or "required"`},
+	{func(p *Plan) {
+		p.Pages.Prefault = "on"
+	}, `pages.prefault: "on" is no demand: give "off", "wished" or "required"`},
 	{func(p *Plan) { p.Pages.Lock = "on" }, `pages.lock: "on" is no demand: give`},
 	{func(p *Plan) { p.Pages.Huge = "on" }, `pages.huge: "on" is no demand: give`},
 	{func(p *Plan) { p.Pages.Guards = "on" }, `pages.guards: "on" is no demand: give`},
@@ -651,7 +695,9 @@ var planPagesChecks = []struct {
 	{func(p *Plan) { p.Base = 1<<47 - 62*MiB }, ""},
 	{func(p *Plan) { p.Base = 1<<47 - 62*MiB + 64*KiB },
 		"base: 0x7ffffc210000; the parts need 62MiB from there, and addresses end at 0x800000000000"},
-	{func(p *Plan) { p.Base, p.Size = 1<<47-63*MiB, 63*MiB+1 }, "base: 0x7ffffc100000; the parts need 64576KiB from there, and"},
+	{func(p *Plan) { p.Base, p.Size = 1<<47-63*MiB, 63*MiB+1 }, "base: 0x7ffffc100000; the parts need 64576KiB from " +
+		"there, and"},
 	{func(p *Plan) { p.Base, p.Size = 1<<47-63*MiB, 63*MiB }, ""},
-	{func(p *Plan) { p.Base, p.Pages.Guards = 1<<47-62*MiB, Wished }, "base: 0x7ffffc200000; the parts need 64064KiB from there, and"},
+	{func(p *Plan) { p.Base, p.Pages.Guards = 1<<47-62*MiB, Wished }, "base: 0x7ffffc200000; the parts need " +
+		"64064KiB from there, and"},
 }

@@ -50,7 +50,8 @@ func (b *Budget) openCHeap() error {
 	}
 	h := arena_c.ProcessHeapOf()
 	if h == nil {
-		return fmt.Errorf("c_heap is %s, but the program keeps C's own malloc; import %s, or remove c_heap", sizeInPlan(c.Size), mallocPackage)
+		return fmt.Errorf("c_heap is %s, but the program keeps C's own malloc; import %s, or remove c_heap",
+			sizeInPlan(c.Size), mallocPackage)
 	}
 	cHeapOwner.Lock()
 	defer cHeapOwner.Unlock()
@@ -143,14 +144,15 @@ func (b *Budget) cHeapFigures() (r CHeapReport, c arena_c.ProcessCounts) {
 func (b *Budget) cHeapFull(c arena_c.ProcessCounts) string {
 	text := fmt.Sprintf("budget %q: C's malloc is full: %d bytes asked%s; ", b.plan.Name, c.FullSize, caller(c))
 	if c.FullRuntime {
-		return text + fmt.Sprintf("%d of %d of the part for Go's runtime were free; set c_heap.runtime to %s or more", c.Runtime-min(c.Runtime, c.FullUsed), c.Runtime,
-			sizeInPlan(2*c.Runtime))
+		return text + fmt.Sprintf("%d of %d of the part for Go's runtime were free; set c_heap.runtime to %s or more",
+			c.Runtime-min(c.Runtime, c.FullUsed), c.Runtime, sizeInPlan(2*c.Runtime))
 	}
 	size, pieces := c.Size-min(c.Size, c.Reserve+c.Runtime), ""
 	if c.FullUsed+c.FullSize <= size {
 		pieces = ", in pieces too small for it"
 	}
-	return text + fmt.Sprintf("%d of %d were free%s; set c_heap to %s or more", size-min(size, c.FullUsed), size, pieces, sizeInPlan(2*c.Size))
+	return text + fmt.Sprintf("%d of %d were free%s; set c_heap to %s or more", size-min(size, c.FullUsed), size,
+		pieces, sizeInPlan(2*c.Size))
 }
 
 // caller names the caller of the last refused request: the line of C, if the program links package

@@ -12,6 +12,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 )
 
 // processHeap plays C's malloc: it takes any first plan, and the same again.
@@ -52,7 +53,8 @@ func setProcessHeap(t *testing.T, h arena_c.ProcessHeap) {
 }
 
 func cHeapPlan(size uint64) budget.Plan {
-	return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}, CHeap: budget.CHeapPlan{Size: size, Reserve: budget.MiB, Fronts: 2}}
+	return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+		CHeap: budget.CHeapPlan{Size: size, Reserve: budget.MiB, Fronts: 2}}
 }
 
 func TestCHeap(t *testing.T) {
@@ -68,14 +70,16 @@ func TestCHeap(t *testing.T) {
 
 	h.err = nil
 	b := open(t, cHeapPlan(64*budget.MiB))
-	require.Equal(t, []arena_c.ProcessPlan{{Size: 64 * budget.MiB, Reserve: budget.MiB, Fronts: 2, Prefault: true}}, h.begun)
+	require.Equal(t, []arena_c.ProcessPlan{{Size: 64 * budget.MiB, Reserve: budget.MiB, Fronts: 2, Prefault: true}},
+		h.begun)
 	_, err = budget.Open(cHeapPlan(64 * budget.MiB))
 	assert.EqualError(t, err, `budget "pond": c_heap: budget "pond", which is open, has C's malloc; remove c_heap here`)
 	other := open(t, budget.Plan{Name: "other", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 	for _, c := range []budget.CHeapPlan{{}, {Size: 32 * budget.MiB, Reserve: budget.MiB, Fronts: 2}} {
 		plan := b.Plan()
 		plan.CHeap = c
-		assert.ErrorContains(t, b.Reconfigure(t.Context(), plan), `c_heap is {"size":"64MiB","reserve":"1MiB","fronts":2} and can't change`)
+		assert.ErrorContains(t, b.Reconfigure(t.Context(), plan),
+			`c_heap is {"size":"64MiB","reserve":"1MiB","fronts":2} and can't change`)
 	}
 	h.free = budget.GiB
 	trimmed, err := other.Trim(t.Context())
@@ -93,28 +97,32 @@ func TestCHeap(t *testing.T) {
 }
 
 func TestCHeapOfAnotherBuild(t *testing.T) {
-	setProcessHeap(t, &processHeap{err: fmt.Errorf("AddressSanitizer has a malloc of its own: %w", errors.ErrUnsupported)})
+	setProcessHeap(t, &processHeap{err: fmt.Errorf("AddressSanitizer has a malloc of its own: %w",
+		errors.ErrUnsupported)})
 	b := open(t, cHeapPlan(64*budget.MiB))
 	assert.Contains(t, b.Report().NotGranted, "c_heap: AddressSanitizer has a malloc of its own: unsupported operation")
 	require.NoError(t, b.Close())
 }
 
 func TestCHeapReport(t *testing.T) {
-	h := &processHeap{counts: arena_c.ProcessCounts{Size: 64 * budget.MiB, Used: 3 * budget.MiB, Peak: 5 * budget.MiB, Live: 7, Fulls: 2, FullSize: 60 * budget.MiB, FullUsed: 3 * budget.MiB,
+	h := &processHeap{counts: arena_c.ProcessCounts{Size: 64 * budget.MiB, Used: 3 * budget.MiB, Peak: 5 * budget.MiB,
+		Live: 7, Fulls: 2, FullSize: 60 * budget.MiB, FullUsed: 3 * budget.MiB,
 		FullCaller: 0x1234, Static: budget.MiB, StaticUsed: 300, Trimmed: 8 * budget.KiB}}
 	setProcessHeap(t, h)
 	b := open(t, cHeapPlan(64*budget.MiB))
 	defer func() { require.NoError(t, b.Close()) }()
 	r := b.Published()
 	assert.Equal(t, uint64(61*budget.MiB), r.CHeap.Free)
-	assert.Equal(t, `budget "pond": C's malloc is full: 62914560 bytes asked by 0x1234; 63963136 of 67108864 were free, in pieces too small for it; set c_heap to 128MiB or more`,
+	assert.Equal(t,
+		`budget "pond": C's malloc is full: 62914560 bytes asked by 0x1234; 63963136 of 67108864 were free, in pieces too small for it; set c_heap to 128MiB or more`,
 		r.CHeap.LastFull)
 	parts := r.Parts()
 	last := parts[len(parts)-1]
 	assert.Equal(t, "c_heap", last.Name)
 	assert.Equal(t, uint64(5*budget.MiB), last.Value("arena_peak"))
 	assert.Equal(t, uint64(2), last.Value("fulls"))
-	assert.Contains(t, r.String(), "c_heap     [##+.............................] used    3072KiB  peak    5120KiB  of   65536KiB\n")
+	assert.Contains(t, r.String(), "c_heap     [##+.............................] used    3072KiB  peak    5120KiB  "+
+		"of   65536KiB\n")
 	assert.Contains(t, r.String(), ", C heap 65536KiB\n")
 	assert.Contains(t, r.String(), "\n  c_heap: full 2 times; the last: "+r.CHeap.LastFull+"\n")
 	assert.NotContains(t, r.String(), "runtime")
@@ -128,14 +136,19 @@ func TestCHeapReport(t *testing.T) {
 	// a request for Go's runtime, from a line of Go
 	pc, _, _, _ := runtime.Caller(0)
 	h.counts.Runtime, h.counts.RuntimeUsed, h.counts.RuntimePeak = 64*budget.KiB, 48*budget.KiB, 60*budget.KiB
-	h.counts.FullRuntime, h.counts.FullSize, h.counts.FullUsed, h.counts.FullGo = true, 24*budget.KiB, 48*budget.KiB, [8]uintptr{pc}
+	h.counts.FullRuntime, h.counts.FullSize, h.counts.FullUsed, h.counts.FullGo = true, 24*budget.KiB, 48*budget.KiB,
+		[8]uintptr{pc}
 	h.counts.Larges, h.counts.LargeSize = 1, 1<<63-1
 	text := b.Report().String()
-	assert.Contains(t, text, "c_heap: for Go's runtime used 48KiB, peak 60KiB, of 64KiB; refused once: larger than the heap; the last of 9223372036854775807 bytes\n")
-	assert.Regexp(t, `C's malloc is full: 24576 bytes asked by 0x1234, from Go at \S+\.TestCHeapReport \S+process_test.go:\d+; 16384 of 65536 of the part for Go's runtime were free; set c_heap.runtime to 128KiB or more`, text)
+	assert.Contains(t, text, "c_heap: for Go's runtime used 48KiB, peak 60KiB, of 64KiB; refused once: larger than "+
+		"the heap; the last of 9223372036854775807 bytes\n")
+	assert.Regexp(t,
+		`C's malloc is full: 24576 bytes asked by 0x1234, from Go at \S+\.TestCHeapReport \S+process_test.go:\d+; 16384 of 65536 of the part for Go's runtime were free; set c_heap.runtime to 128KiB or more`,
+		text)
 
 	h.counts = arena_c.ProcessCounts{Static: budget.MiB, StaticUsed: 300}
-	assert.Equal(t, uint64(budget.MiB), b.Report().CHeap.Size, "until a budget has a c_heap, the static heap is the bound")
+	assert.Equal(t, uint64(budget.MiB), b.Report().CHeap.Size,
+		"until a budget has a c_heap, the static heap is the bound")
 	arena_c.SetProcessHeap(nil)
 	assert.NotContains(t, b.Report().String(), "c_heap ")
 	arena_c.SetProcessHeap(h)
@@ -152,7 +165,7 @@ func TestCHeapWarns(t *testing.T) {
 	b := open(t, plan)
 	const room = 61 * budget.MiB // without reserve and runtime
 	assert.Equal(t, []uint64{room / 2, room/2 - room/20}, []uint64{h.at, h.again})
-	line := b.Timeline(16)
+	line := timeline.Start(b, 16)
 	sample := func(used uint64) {
 		h.counts.Used, h.counts.Peak = used, max(used, h.counts.Peak)
 		line.Sample()
@@ -161,7 +174,8 @@ func TestCHeapWarns(t *testing.T) {
 	require.Empty(t, got)
 	h.counts.Warnings, h.counts.Warned = 1, 33*budget.MiB
 	h.crossed(33 * budget.MiB)
-	require.Equal(t, []budget.Warning{{Arena: "c_heap", Key: "c_heap", Used: 33 * budget.MiB, Size: room, Share: 50}}, got)
+	require.Equal(t, []budget.Warning{{Arena: "c_heap", Key: "c_heap", Used: 33 * budget.MiB, Size: room, Share: 50}},
+		got)
 	sample(33 * budget.MiB)
 	sample(33 * budget.MiB)
 	r := b.Report()
@@ -170,9 +184,10 @@ func TestCHeapWarns(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(10, func() { _ = b.NextFrame(); line.Sample() }))
 	arenas := line.Read().Arenas
 	c := arenas[len(arenas)-1]
-	assert.Equal(t, budget.ArenaLine{Name: "c_heap", Part: "c_heap", Kind: "c_heap", Size: 64 * budget.MiB, Most: c.Most, Marks: c.Marks}, c)
+	assert.Equal(t, timeline.Arena{Name: "c_heap", Part: "c_heap", Kind: "c_heap", Size: 64 * budget.MiB, Most: c.Most,
+		Marks: c.Marks}, c)
 	assert.Equal(t, []uint64{20 * budget.MiB, 33 * budget.MiB, 33 * budget.MiB}, c.Most[:3])
-	assert.Equal(t, []budget.Mark{0, budget.MarkWarn, 0}, c.Marks[:3])
+	assert.Equal(t, []timeline.Mark{0, timeline.MarkWarn, 0}, c.Marks[:3])
 	require.NoError(t, b.Close())
 	assert.Nil(t, h.crossed, "Close ends the watch")
 

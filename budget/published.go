@@ -44,8 +44,9 @@ func (b *Budget) report(now func(arena int) bool) Report {
 	if b.closed.Load() {
 		return b.last.clone()
 	}
-	r := Report{Name: b.plan.Name, Size: b.Size(), Reserved: b.memory.Addresses(), Committed: b.committed(), Resident: b.resident.Load(),
-		Prefaulted: b.prefaulted, NotGranted: slices.Concat(b.refused, b.untracked()), GoHeap: b.goHeap(), CHeap: b.cHeapReport()}
+	r := Report{Name: b.plan.Name, Size: b.Size(), Reserved: b.memory.Addresses(), Committed: b.committed(),
+		Resident: b.resident.Load(), Prefaulted: b.prefaulted, NotGranted: slices.Concat(b.refused, b.untracked()),
+		GoHeap: b.goHeap(), CHeap: b.cHeapReport()}
 	p := &b.published
 	for i := range p.list {
 		var f figures

@@ -59,7 +59,8 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 		}
 	}
 	if still := b.keepOut(ctx, l, reach{from: changed}); still != nil {
-		return fmt.Errorf("budget %q: Reconfigure waited: %s; nothing has changed: call Unpin, then try again: %w", b.plan.Name, strings.Join(still, ", "), ctx.Err())
+		return fmt.Errorf("budget %q: Reconfigure waited: %s; nothing has changed: call Unpin, then try again: %w",
+			b.plan.Name, strings.Join(still, ", "), ctx.Err())
 	}
 	return b.reconfigure(changed, plan, parts, edges.cost())
 }
@@ -85,7 +86,8 @@ func (b *Budget) furnishMoved(first, last int, parts []platform.PageRun) error {
 		return nil
 	case b.locked:
 		if err := r.Lock(moved...); err != nil {
-			return fmt.Errorf("budget %q: Reconfigure: the new sizes are in force, but pages.lock failed: %w", b.plan.Name, err)
+			return fmt.Errorf("budget %q: Reconfigure: the new sizes are in force, but pages.lock failed: %w",
+				b.plan.Name, err)
 		}
 	case b.prefaulted:
 		return r.Touch(moved...)
@@ -99,7 +101,8 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 	var errs []error
 	differs := func(key string, have, want any) {
 		if have != want {
-			errs = append(errs, fmt.Errorf("budget %q: Reconfigure: %s is %v and can't change; the plan has %v", b.plan.Name, key, have, want))
+			errs = append(errs, fmt.Errorf("budget %q: Reconfigure: %s is %v and can't change; the plan has %v",
+				b.plan.Name, key, have, want))
 		}
 	}
 	differs("name", b.plan.Name, plan.Name)
@@ -128,11 +131,12 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 		differs(fmt.Sprintf("regions[%d].state", i), b.plan.Regions[i].State, plan.Regions[i].State)
 		differs(fmt.Sprintf("regions[%d].track", i), b.plan.Regions[i].Track, plan.Regions[i].Track)
 		differs(fmt.Sprintf("regions[%d].trim", i), b.plan.Regions[i].Trim, plan.Regions[i].Trim)
-		differs(fmt.Sprintf("regions[%d].warn", i), fmt.Sprintf("%d%%", b.plan.Regions[i].Warn), fmt.Sprintf("%d%%", plan.Regions[i].Warn))
+		differs(fmt.Sprintf("regions[%d].warn", i), fmt.Sprintf("%d%%", b.plan.Regions[i].Warn),
+			fmt.Sprintf("%d%%", plan.Regions[i].Warn))
 	}
 	if have, want := b.plan.ofKind(arena_c.KindRegion), plan.ofKind(arena_c.KindRegion); errs == nil && have != want {
-		errs = append(errs, fmt.Errorf("budget %q: Reconfigure: the regions have %s, the plan's need %s", b.plan.Name, SizeText(have),
-			SizeText(want)))
+		errs = append(errs, fmt.Errorf("budget %q: Reconfigure: the regions have %s, the plan's need %s", b.plan.Name,
+			SizeText(have), SizeText(want)))
 	}
 	return errors.Join(errs...)
 }
@@ -167,17 +171,20 @@ func (b *Budget) reconfigure(changed []*region, plan Plan, parts []platform.Page
 	if b.guarded {
 		protect := func() error { return b.guard(first, b.memory.Protect) }
 		if refused := b.guard(first, b.memory.Unprotect); refused != nil {
-			return fmt.Errorf("budget %q: Reconfigure: nothing has changed: pages.guards failed: %w", b.plan.Name, errors.Join(refused, protect()))
+			return fmt.Errorf("budget %q: Reconfigure: nothing has changed: pages.guards failed: %w", b.plan.Name,
+				errors.Join(refused, protect()))
 		}
 		defer func() {
 			if refused := protect(); refused != nil {
-				err = errors.Join(err, fmt.Errorf("budget %q: Reconfigure: the new sizes are in force, but pages.guards failed: %w",
-					b.plan.Name, refused))
+				err = errors.Join(err,
+					fmt.Errorf("budget %q: Reconfigure: the new sizes are in force, but pages.guards failed: %w",
+						b.plan.Name, refused))
 			}
 		}()
 	}
 	if code := b.table.Reconfigure(uint64(first), sizes); code != arena_c.OK {
-		return fmt.Errorf("budget %q: BUG: Reconfigure: the C core refuses edges that were checked: %v", b.plan.Name, code)
+		return fmt.Errorf("budget %q: BUG: Reconfigure: the C core refuses edges that were checked: %v", b.plan.Name,
+			code)
 	}
 	for _, r := range changed {
 		r.stack.ResetPeak(true)

@@ -36,7 +36,8 @@ func TestReconfigureMovesTheEdges(t *testing.T) {
 	plan := b.Plan() // a copy
 	plan.Regions[1].Size, plan.Regions[3].Size = 64*budget.KiB, 704*budget.KiB
 	assert.Equal(t, worlds(256, 64, 512).Regions, b.Plan().Regions)
-	assert.EqualError(t, b.Reconfigure(background, plan), `budget "worlds": Reconfigure while region level is loaded; Rewind it first`)
+	assert.EqualError(t, b.Reconfigure(background, plan),
+		`budget "worlds": Reconfigure while region level is loaded; Rewind it first`)
 	require.NoError(t, b.Region("systems").Rewind(background))
 	require.NoError(t, b.Reconfigure(background, plan))
 	assert.Nil(t, old.Get())
@@ -49,8 +50,9 @@ func TestReconfigureMovesTheEdges(t *testing.T) {
 	assert.EqualValues(t, 704*budget.KiB, regionReport(b, "level").Size)
 	assert.Equal(t, plan.Regions, b.Plan().Regions)
 	_, err = load(b, "systems", func(s scope.Scope) error { s.Bytes(65 * budget.KiB); return nil })
-	assert.EqualError(t, err, `budget "worlds": region systems is full: scope "systems" asked for 66560 bytes, 65512 of 65536 are free; `+
-		`held by "systems" (24 bytes); raise regions[1].size in the plan to 66584 or more`)
+	assert.EqualError(t, err,
+		`budget "worlds": region systems is full: scope "systems" asked for 66560 bytes, 65512 of 65536 are free; `+
+			`held by "systems" (24 bytes); raise regions[1].size in the plan to 66584 or more`)
 	requireWalk(t, b)
 }
 
@@ -58,16 +60,26 @@ func TestReconfigureRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, oneScratch := open(t, worlds(256, 64, 512)), budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}
 		for want, change := range map[string]func(*budget.Plan){
-			`the regions have 960KiB, the plan's need 1024KiB`:            func(p *budget.Plan) { p.Regions[3].Size += 64 * budget.KiB },
-			`name is worlds and can't change; the plan has other`:         func(p *budget.Plan) { p.Name = "other" },
-			`frame.buffers is 2 and can't change; the plan has 3`:         func(p *budget.Plan) { p.Frame.Buffers = 3 },
-			`scratch.workers is 0 and can't change; the plan has 1`:       func(p *budget.Plan) { p.Scratch = oneScratch },
-			`regions[2].slots is 2 and can't change; the plan has 3`:      func(p *budget.Plan) { p.Regions[2].Slots = 3 },
-			`regions[1].name is systems and can't change; the plan has s`: func(p *budget.Plan) { p.Regions[1].Name = "s" },
-			`the number of regions is 4 and can't change; the plan has 3`: func(p *budget.Plan) { p.Regions = p.Regions[:3] },
-			`go_heap is 0 and can't change; the plan has 8MiB`:            func(p *budget.Plan) { p.GoHeap = 8 * budget.MiB },
-			`limits.scopes is 64 and can't change; the plan has 9`:        func(p *budget.Plan) { p.Limits.Scopes = 9 },
-			`regions[1].size: 0 bytes; give a size`:                       func(p *budget.Plan) { p.Regions[1].Size = 0 },
+			`the regions have 960KiB, the plan's need 1024KiB`: func(p *budget.Plan) {
+				p.Regions[3].Size += 64 * budget.KiB
+			},
+			`name is worlds and can't change; the plan has other`: func(p *budget.Plan) { p.Name = "other" },
+			`frame.buffers is 2 and can't change; the plan has 3`: func(p *budget.Plan) { p.Frame.Buffers = 3 },
+			`scratch.workers is 0 and can't change; the plan has 1`: func(p *budget.Plan) {
+				p.Scratch = oneScratch
+			},
+			`regions[2].slots is 2 and can't change; the plan has 3`: func(p *budget.Plan) {
+				p.Regions[2].Slots = 3
+			},
+			`regions[1].name is systems and can't change; the plan has s`: func(p *budget.Plan) {
+				p.Regions[1].Name = "s"
+			},
+			`the number of regions is 4 and can't change; the plan has 3`: func(p *budget.Plan) {
+				p.Regions = p.Regions[:3]
+			},
+			`go_heap is 0 and can't change; the plan has 8MiB`:     func(p *budget.Plan) { p.GoHeap = 8 * budget.MiB },
+			`limits.scopes is 64 and can't change; the plan has 9`: func(p *budget.Plan) { p.Limits.Scopes = 9 },
+			`regions[1].size: 0 bytes; give a size`:                func(p *budget.Plan) { p.Regions[1].Size = 0 },
 		} {
 			plan := worlds(128, 128, 512)
 			change(&plan)

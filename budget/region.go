@@ -169,7 +169,8 @@ func (b *Budget) Region(name string) Region {
 	}
 	for _, s := range b.slots {
 		if s.name == name {
-			panic(fmt.Sprintf("budget: BUG: region %q of plan %q has slots: Slots(%q).Acquire gives one", name, b.plan.Name, name))
+			panic(fmt.Sprintf("budget: BUG: region %q of plan %q has slots: Slots(%q).Acquire gives one", name,
+				b.plan.Name, name))
 		}
 	}
 	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q; it has %s", b.plan.Name, name, b.regionNames(false)))
@@ -278,7 +279,8 @@ func (r Region) Reader(name string) *Reader {
 // Cost: one atomic write and one read.
 func (d *Reader) Pin() bool {
 	if d.inside.Swap(true) {
-		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice: each worker has a Reader of its own", d.name, d.region.name))
+		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice: each worker has a Reader of its own", d.name,
+			d.region.name))
 	}
 	if d.region.owner.Load() != d.owner { // shut, or another owner's
 		d.inside.Store(false)

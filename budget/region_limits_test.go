@@ -65,7 +65,8 @@ func TestRegionLimitsHold(t *testing.T) {
 	b := open(t, plan)
 	check := func(fulls map[string]*scope.FullError, keys map[string]string, l budget.Limits) {
 		t.Helper()
-		for table, size := range map[string]int{"scopes": l.Scopes, "pools": l.Pools, "owned": l.Owned, "labels": l.Labels} {
+		for table, size := range map[string]int{"scopes": l.Scopes, "pools": l.Pools, "owned": l.Owned,
+			"labels": l.Labels} {
 			assert.Equal(t, keys[table]+table, fulls[table].Key)
 			assert.EqualValues(t, size, fulls[table].Size, table)
 			assert.EqualValues(t, size+1, fulls[table].Need, table)
@@ -139,7 +140,8 @@ func TestRegionLimitsStay(t *testing.T) {
 	b := open(t, plan)
 	other := b.Plan()
 	other.Regions[1].Limits.Labels = 6 // the plan's own
-	other.Regions[0].Size, other.Regions[2].Size = other.Regions[0].Size+64*budget.KiB, other.Regions[2].Size-64*budget.KiB
+	other.Regions[0].Size, other.Regions[2].Size = other.Regions[0].Size+64*budget.KiB,
+		other.Regions[2].Size-64*budget.KiB
 	require.NoError(t, b.Reconfigure(background, other))
 	slot, err := b.Slots("match").Acquire()
 	require.NoError(t, err)
@@ -151,7 +153,8 @@ func TestRegionLimitsStay(t *testing.T) {
 	requireWalk(t, b)
 	require.NoError(t, slot.Release(background))
 	other.Regions[1].Limits.Pools = 3
-	assert.ErrorContains(t, b.Reconfigure(background, other), "Reconfigure: regions[1].limits.pools is 2 and can't change; the plan has 3")
+	assert.ErrorContains(t, b.Reconfigure(background, other),
+		"Reconfigure: regions[1].limits.pools is 2 and can't change; the plan has 3")
 }
 
 // The limits that Measure and Suggest return for slots suffice, and don't grow with the frame's
@@ -181,7 +184,8 @@ func TestRegionLimitsMeasured(t *testing.T) {
 		}
 		return errors.Join(err, b.NextFrame(), slot.Release(background))
 	}
-	slots, rest := budget.Limits{Scopes: 2, Pools: 2, Owned: 5, Labels: 1}, budget.Limits{Scopes: 21, Pools: 1, Owned: 1, Labels: 1}
+	slots, rest := budget.Limits{Scopes: 2, Pools: 2, Owned: 5, Labels: 1},
+		budget.Limits{Scopes: 21, Pools: 1, Owned: 1, Labels: 1}
 	for _, planned := range []budget.Limits{{}, {Owned: 2, Labels: 300}} {
 		plan := measured()
 		plan.Regions[1].Limits = planned

@@ -8,6 +8,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget/internal/seam"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/stack"
 )
@@ -41,7 +42,7 @@ type ArenaReport struct {
 	Scopes []scope.Usage `json:"scopes,omitempty"`
 	// Sites has the calls that allocated the bytes of Used. Only regions in checked builds have
 	// Sites.
-	Sites []Site `json:"sites,omitempty"`
+	Sites []stack.Site `json:"sites,omitempty"`
 	// Caches has the counts of all caches of package cache in the arena since Open.
 	Caches stack.CacheCounts `json:"caches,omitzero"`
 	// Inner has the heaps, buddies, rings and pools of package arena, and the caches, in the
@@ -117,7 +118,7 @@ func (r Report) clone() Report {
 // clone turns empty lists into nil, as decoding from JSON does.
 func (r ArenaReport) clone() ArenaReport {
 	r.Labels, r.Scopes = append([]scope.Usage(nil), r.Labels...), append([]scope.Usage(nil), r.Scopes...)
-	r.Sites, r.Inner = append([]Site(nil), r.Sites...), append([]stack.Inner(nil), r.Inner...)
+	r.Sites, r.Inner = append([]stack.Site(nil), r.Sites...), append([]stack.Inner(nil), r.Inner...)
 	return r
 }
 
@@ -132,14 +133,15 @@ type figures struct {
 	lost   int              // owned values, while no scope is open that could hold them
 	since  uint64           // highest use since the peak was last reset
 	full   *scope.FullError // the last; its text is made when the report is copied
-	gauge  *gauge           // nil: the budget has no timeline
+	gauge  *seam.Gauge      // nil: the budget has no timeline
 	sites  *stack.Sites     // in checked builds, or nil
 	rests  bool             // no scope was open
 	rest   stack.Rest       // of that moment
 }
 
 func newFigures(st *stack.Stack) figures {
-	f := figures{stack: st, ArenaReport: ArenaReport{Name: arenaName(st), Part: st.Part, Index: st.Index, Kind: st.Kind}}
+	f := figures{stack: st,
+		ArenaReport: ArenaReport{Name: arenaName(st), Part: st.Part, Index: st.Index, Kind: st.Kind}}
 	if arena_c.Checked && f.isRegion() { // only of regions: a frame is published too often
 		f.sites = new(stack.Sites)
 	}
@@ -155,9 +157,11 @@ func arenaName(st *stack.Stack) string { return strings.TrimPrefix(st.Arena, "re
 // read reads the arena now. It reuses the memory of the lists.
 func (f *figures) read() {
 	s := f.stack.Stats()
-	f.ArenaReport = ArenaReport{Name: f.Name, Part: f.Part, Index: f.Index, Kind: f.Kind, Size: s.Size, Used: s.Used, Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free,
-		Counted: s.Counted, Objects: s.Objects, Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Padding: s.Padding,
-		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0], Caches: s.Caches, Inner: f.stack.AppendInner(f.Inner[:0]), Fulls: f.stack.Fulls()}
+	f.ArenaReport = ArenaReport{Name: f.Name, Part: f.Part, Index: f.Index, Kind: f.Kind, Size: s.Size, Used: s.Used,
+		Peak: s.Peak, LoadPeak: s.PeakSince, Free: s.Free, Counted: s.Counted, Objects: s.Objects,
+		Finalizers: s.Finalizers, PoolCap: s.PoolCap, PoolPeak: s.PoolPeak, Padding: s.Padding,
+		MostOpen: Limits(s.MostOpen), Labels: f.Labels[:0], Scopes: f.Scopes[:0], Caches: s.Caches,
+		Inner: f.stack.AppendInner(f.Inner[:0]), Fulls: f.stack.Fulls()}
 	if f.since, f.full = s.PeakSince, f.stack.LastFull(); !f.isRegion() {
 		f.LoadPeak = s.Peak
 	}
@@ -180,23 +184,23 @@ func (f *figures) publish() {
 	fulls, warnings := f.Fulls, f.Warnings
 	f.read()
 	if f.Fulls != fulls {
-		f.gauge.mark(MarkFull)
+		f.gauge.Mark(seam.Full)
 	}
 	if f.Warnings != warnings {
-		f.gauge.mark(MarkWarn)
+		f.gauge.Mark(seam.Warn)
 	}
 }
 
 // publishRegion publishes a region that was loaded or emptied. The peak of its own load counts for
 // this tick.
-func (f *figures) publishRegion(what Mark) {
+func (f *figures) publishRegion(what uint16) {
 	f.publish()
-	f.gauge.mark(what)
+	f.gauge.Mark(what)
 	most := f.Used
-	if what == MarkLoad {
+	if what == seam.Load {
 		most = f.LoadPeak
 	}
-	f.gauge.saw(most, f.Used)
+	f.gauge.Saw(most, f.Used)
 }
 
 // publishBeside publishes a buffer of the frame, or a scratch arena.
@@ -208,7 +212,7 @@ func (f *figures) publishBeside() {
 // sawSince passes the peak since the last publication to the timeline and resets it.
 func (f *figures) sawSince(most, used uint64) {
 	if f.gauge != nil {
-		f.gauge.saw(most, used)
+		f.gauge.Saw(most, used)
 		f.stack.ResetPeak(false)
 	}
 }
@@ -223,7 +227,9 @@ func (f *figures) now() figures {
 
 // tell makes the texts of a copy: each is a Go allocation.
 func (f *figures) tell() {
-	f.Sites = f.sitesNow()
+	if f.sites != nil {
+		f.Sites = f.sites.Tell()
+	}
 	stack.TellInner(f.Inner)
 	if f.full != nil {
 		f.LastFull = f.full.Error()
@@ -301,23 +307,6 @@ func (p *published) copyLocked(arena int) figures {
 		f.sites = &stack.Sites{List: slices.Clone(f.sites.List)}
 	}
 	return f
-}
-
-// watch connects each arena to its gauge, which follows all publications from now on. A budget has
-// one timeline.
-func (p *published) watch(gauges []gauge) {
-	p.loads.Lock()
-	defer p.loads.Unlock()
-	p.beside.Lock()
-	defer p.beside.Unlock()
-	if p.list[0].gauge != nil {
-		panic("budget: BUG: a second Timeline of a budget; any goroutine may Read the first")
-	}
-	p.watched.Store(true)
-	for i := range p.list {
-		p.list[i].gauge = &gauges[i]
-		gauges[i].saw(p.list[i].Used, p.list[i].Used)
-	}
 }
 
 func (p *published) lockOf(arena int) *sync.Mutex {

@@ -14,7 +14,9 @@ import (
 )
 
 func playedCabin() *budget.Budget {
-	b, err := budget.Open(budget.Plan{Name: "cabin", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	b,
+		err := budget.Open(budget.Plan{Name: "cabin",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}

@@ -39,7 +39,8 @@ func requireRoundTrip(t *testing.T, r budget.Report) {
 
 func TestReportComesBackFromJSON(t *testing.T) {
 	rest := small()
-	rest.Size, rest.Regions[1].Size, rest.Regions[2].Note = 3*budget.MiB+1, budget.Rest, "so \"large\"\nbecause <of> the 3rd"
+	rest.Size, rest.Regions[1].Size, rest.Regions[2].Note = 3*budget.MiB+1, budget.Rest,
+		"so \"large\"\nbecause <of> the 3rd"
 	rest.Pages = budget.Pages{Lock: budget.Wished, Guards: budget.Wished, Prefault: budget.Off}
 	plain := budget.Plan{Name: "plain", Regions: []budget.RegionPlan{{Name: "only", Size: 1}}, GoHeap: 4*budget.GiB + 1}
 	based := reportPlan()
@@ -83,11 +84,13 @@ func TestReportComesBackFromJSON(t *testing.T) {
 // TestReportOfAFaultyPlan: a report written by hand is read as strictly as a plan.
 func TestReportOfAFaultyPlan(t *testing.T) {
 	var r budget.Report
-	err := json.Unmarshal([]byte(`{"name": "x", "plan": {"name": "x", "regions": [{"name": "a", "sise": "1KiB"}]}}`), &r)
+	err := json.Unmarshal([]byte(`{"name": "x", "plan": {"name": "x", "regions": [{"name": "a", "sise": "1KiB"}]}}`),
+		&r)
 	assert.ErrorContains(t, err, "sise")
 	text := `{"arenas": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`
 	require.NoError(t, json.Unmarshal([]byte(text), &r))
-	for _, line := range []string{"a          [................................] used     0.1KiB  peak     0.1KiB  of       0KiB",
+	for _, line := range []string{"a          [................................] used     0.1KiB  peak     0.1KiB  " +
+		"of       0KiB",
 		"go heap    [################################] used     0.1KiB  collections     0  of     0.1KiB"} {
 		assert.Contains(t, r.String(), "\n  "+line+"\n", "whatever is drawn, nothing panics")
 	}
@@ -134,7 +137,8 @@ func TestReportIsLogged(t *testing.T) {
 	frogs.New(b.Frame())
 	r := b.Report()
 	v := logged(t, r)
-	assert.Equal(t, map[string]any{"scopes": 0.0, "owned": 0.0, "finalizers": 1.0, "slots": 0.0, "scratch": 0.0}, v["leaks"])
+	assert.Equal(t, map[string]any{"scopes": 0.0, "owned": 0.0, "finalizers": 1.0, "slots": 0.0, "scratch": 0.0},
+		v["leaks"])
 	assert.Equal(t, 1.0, v["error_count"])
 	assert.Len(t, v["errors"], 1)
 	heap := map[string]any{"limit": 0.0, "used": float64(r.GoHeap.Used), "collections": float64(r.GoHeap.Collections)}
@@ -198,7 +202,8 @@ func TestGoHeapBesideTheRegions(t *testing.T) {
 	runtime.GC()
 	for _, got := range []budget.GoHeap{b.Report().GoHeap, b.Published().GoHeap} {
 		assert.GreaterOrEqual(t, got.Collections, heap.Collections+2)
-		assert.LessOrEqual(t, got.Collections, heap.Collections+cycles()-begun, "the runtime may have run one of its own")
+		assert.LessOrEqual(t, got.Collections, heap.Collections+cycles()-begun,
+			"the runtime may have run one of its own")
 	}
 
 	percent := debug.SetGCPercent(-1)
@@ -235,8 +240,8 @@ func TestGoHeapThatIsNotGoverned(t *testing.T) {
 
 func reportPlan() budget.Plan {
 	plan := small()
-	plan.Regions = []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB}, {Name: "match", Size: 64 * budget.KiB, Slots: 3},
-		{Name: "level", Size: 256 * budget.KiB}}
+	plan.Regions = []budget.RegionPlan{{Name: "systems", Size: 256 * budget.KiB},
+		{Name: "match", Size: 64 * budget.KiB, Slots: 3}, {Name: "level", Size: 256 * budget.KiB}}
 	return plan
 }
 
@@ -269,7 +274,10 @@ func TestPublishedByWhatEnds(t *testing.T) {
 
 	slot, err := b.Slots("match").Acquire()
 	require.NoError(t, err)
-	_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) { newMark(s, 1, doFail); return frogs.New(s), nil })
+	_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) {
+		newMark(s, 1, doFail)
+		return frogs.New(s), nil
+	})
 	require.NoError(t, err)
 	requirePublished(t, b)
 	require.ErrorIs(t, slot.Release(background), errMark)
@@ -303,8 +311,10 @@ func TestNextFramePublishesAll(t *testing.T) {
 		"label":   func(s scope.Scope) { _ = scope.Label(s, "sound", func() error { s.Bytes(8); return nil }) },
 		"owned":   func(s scope.Scope) { s.Defer(func() {}).Cancel() },
 		"leak":    func(s scope.Scope) { s.Open("left open") },
-		"unwound": func(s scope.Scope) { _, _ = marks.Make(s, func(*mark) error { frogs.Pool(s, 99); return errMark }) },
-		"misuse":  func(s scope.Scope) { x := s.Open("x"); frogs.TryNew(s); _ = x.Close() },
+		"unwound": func(s scope.Scope) {
+			_, _ = marks.Make(s, func(*mark) error { frogs.Pool(s, 99); return errMark })
+		},
+		"misuse": func(s scope.Scope) { x := s.Open("x"); frogs.TryNew(s); _ = x.Close() },
 	}
 	for first, one := range works {
 		for second, other := range works {
@@ -381,7 +391,8 @@ func TestReportsShareNothing(t *testing.T) {
 	mustLoad(t, b, "level", nil)
 	spoil := func(r budget.Report) {
 		r.Arenas[2].Scopes[0].Name, r.Arenas[2].Labels[0].Peak = "spoiled", 1
-		r.Arenas[0].Name, beside(r)[0].Name, r.Plan.Regions[0].Name, r.Errors[0] = "spoiled", "spoiled", "spoiled", "spoiled"
+		r.Arenas[0].Name, beside(r)[0].Name, r.Plan.Regions[0].Name, r.Errors[0] = "spoiled", "spoiled",
+			"spoiled", "spoiled"
 		for i := range r.NotGranted {
 			r.NotGranted[i] = "spoiled"
 		}
@@ -485,7 +496,10 @@ func playBeside(t *testing.T, b *budget.Budget) {
 		_ = b.Report() // while other goroutines borrow
 		slot, err := b.Slots("match").Acquire()
 		require.NoError(t, err)
-		_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) { newMark(s, 1, doFail); return frogs.New(s), nil })
+		_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) {
+			newMark(s, 1, doFail)
+			return frogs.New(s), nil
+		})
 		require.NoError(t, err)
 		_, err = budget.Load(background, slot, func(s scope.Scope) (*frog, error) { return frogs.New(s), nil })
 		require.NoError(t, err)
@@ -493,7 +507,8 @@ func playBeside(t *testing.T, b *budget.Budget) {
 		if i%10 == 0 {
 			require.NoError(t, b.Region("systems").Rewind(background))
 			plan := b.Plan()
-			plan.Regions[0].Size, plan.Regions[2].Size = plan.Regions[2].Size-64*budget.KiB, plan.Regions[0].Size+64*budget.KiB
+			plan.Regions[0].Size, plan.Regions[2].Size = plan.Regions[2].Size-64*budget.KiB,
+				plan.Regions[0].Size+64*budget.KiB
 			require.NoError(t, b.Reconfigure(background, plan))
 		}
 	}
@@ -511,7 +526,8 @@ func TestScopeWithoutANameIsLogged(t *testing.T) {
 
 // TestInnerArenasAreLogged: heaps and caches have no names, so a log counts them.
 func TestInnerArenasAreLogged(t *testing.T) {
-	r := budget.ArenaReport{Name: "level", Inner: []stack.Inner{{Kind: "heap", Used: 8}, {Kind: "cache", CacheCounts: stack.CacheCounts{Hits: 2}}}}
+	r := budget.ArenaReport{Name: "level", Inner: []stack.Inner{{Kind: "heap", Used: 8},
+		{Kind: "cache", CacheCounts: stack.CacheCounts{Hits: 2}}}}
 	inner := logged(t, r)["inner"].(map[string]any)
 	assert.InDelta(t, 8, inner["0"].(map[string]any)["used"], 0)
 	assert.InDelta(t, 2, inner["1"].(map[string]any)["hits"], 0)
@@ -520,9 +536,11 @@ func TestInnerArenasAreLogged(t *testing.T) {
 // TestReportFoldsSiblings: equal text of many slots appears once, wherever they are; a region has
 // no siblings, and JSON has every slot.
 func TestReportFoldsSiblings(t *testing.T) {
-	r := budget.Report{Name: "many", Arenas: []budget.ArenaReport{{Name: "room", Part: "room"}, {Name: "hall", Part: "hall"}}}
+	r := budget.Report{Name: "many", Arenas: []budget.ArenaReport{{Name: "room", Part: "room"},
+		{Name: "hall", Part: "hall"}}}
 	for i := range 4096 {
-		r.Arenas = append(r.Arenas, budget.ArenaReport{Name: fmt.Sprintf("match %d", i), Part: "match", Size: budget.MiB, Used: uint64(i%2) * budget.KiB,
+		r.Arenas = append(r.Arenas, budget.ArenaReport{Name: fmt.Sprintf("match %d", i), Part: "match",
+			Size: budget.MiB, Used: uint64(i%2) * budget.KiB,
 			Labels: []scope.Usage{{Name: "ai", Bytes: 500, Peak: 1000, Objects: 3}}})
 	}
 	text := strings.ReplaceAll(r.String(), " in 3 objects", "") // from checked builds
@@ -547,7 +565,8 @@ func FuzzReport(f *testing.F) {
 	mustLoad(f, b, "level", func(s scope.Scope) { s.Bytes(1000) })
 	whole, err := json.Marshal(b.Report())
 	require.NoError(f, err)
-	for _, seed := range []string{string(whole), `{}`, `null`, `[]`, `{"arenas": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`,
+	for _, seed := range []string{string(whole), `{}`, `null`, `[]`,
+		`{"arenas": [{"name": "a", "used": 7, "peak": 9}], "go_heap": {"limit": 1, "used": 2}}`,
 		`{"name": "x", "plan": {"name": "x", "regions": [{"name": "a", "size": "1KiB"}]}, "regions": [{"name": "a", "peak": 18446744073709551615}]}`,
 		`{"regions": [{"name": "a 1", "labels": [{"name": "\u0000", "bytes": 1}]}, {"name": "a 2", "labels": [{}]}], "beside": [{"size": 1}]}`} {
 		f.Add([]byte(seed))

@@ -25,15 +25,16 @@ func (r Report) String() string {
 		bars.add(x.Part, x.Name, x.line())
 	}
 	if heap := r.GoHeap; heap.Limit != 0 {
-		bars.add("", "go heap", fmt.Sprintf("%s used %10s  collections %5d  of %10s", bar(heap.Used, 0, heap.Limit, reportBar),
-			SizeText(heap.Used), heap.Collections, SizeText(heap.Limit)))
+		bars.add("", "go heap", fmt.Sprintf("%s used %10s  collections %5d  of %10s",
+			bar(heap.Used, 0, heap.Limit, reportBar), SizeText(heap.Used), heap.Collections, SizeText(heap.Limit)))
 	}
 	if x := r.CHeap; x.Name != "" {
 		bars.add(x.Part, x.Name, x.line())
 	}
 	for _, x := range r.withCHeap() {
 		if x.Fulls != 0 {
-			names.add(x.Part, x.Name, strings.TrimSuffix(fmt.Sprintf("full %s; the last: %s", times(x.Fulls), x.LastFull), "; the last: "))
+			names.add(x.Part, x.Name, strings.TrimSuffix(
+				fmt.Sprintf("full %s; the last: %s", times(x.Fulls), x.LastFull), "; the last: "))
 		}
 	}
 	if text := r.CHeap.runtimeText(); text != "" {
@@ -44,12 +45,14 @@ func (r Report) String() string {
 		names.usage(x, "label", x.Labels)
 		for _, in := range x.Inner {
 			if in.Kind == "cache" {
-				names.add(x.Part, x.Name, fmt.Sprintf("cache of %s in scope %q used %s of %s in %d values; %s, evicted %d, refused %d", in.Of, in.Scope,
-					SizeText(in.Used), SizeText(in.Size), in.Live, hitText(in.CacheCounts), in.Evictions, in.Failed))
+				names.add(x.Part, x.Name,
+					fmt.Sprintf("cache of %s in scope %q used %s of %s in %d values; %s, evicted %d, refused %d",
+						in.Of, in.Scope, SizeText(in.Used), SizeText(in.Size), in.Live,
+						hitText(in.CacheCounts), in.Evictions, in.Failed))
 				continue
 			}
-			names.add(x.Part, x.Name, fmt.Sprintf("%s in scope %q used %s in %d blocks, peak %s, of %s", in.Kind, in.Scope, SizeText(in.Used), in.Live,
-				SizeText(in.Peak), SizeText(in.Size)))
+			names.add(x.Part, x.Name, fmt.Sprintf("%s in scope %q used %s in %d blocks, peak %s, of %s", in.Kind,
+				in.Scope, SizeText(in.Used), in.Live, SizeText(in.Peak), SizeText(in.Size)))
 		}
 	}
 	var out strings.Builder
@@ -90,10 +93,12 @@ func times(n int) string {
 func (c CHeapReport) runtimeText() string {
 	var list []string
 	if c.RuntimePeak != 0 {
-		list = append(list, fmt.Sprintf("for Go's runtime used %s, peak %s, of %s", SizeText(c.RuntimeUsed), SizeText(c.RuntimePeak), SizeText(c.Runtime)))
+		list = append(list, fmt.Sprintf("for Go's runtime used %s, peak %s, of %s", SizeText(c.RuntimeUsed),
+			SizeText(c.RuntimePeak), SizeText(c.Runtime)))
 	}
 	if c.Larges != 0 {
-		list = append(list, fmt.Sprintf("refused %s: larger than the heap; the last of %d bytes", times(int(c.Larges)), c.LastLarge))
+		list = append(list, fmt.Sprintf("refused %s: larger than the heap; the last of %d bytes",
+			times(int(c.Larges)), c.LastLarge))
 	}
 	return strings.Join(list, "; ")
 }
@@ -112,7 +117,8 @@ func (r Report) goHeapText() string {
 	case h.Limit == 0 && r.Plan.GoHeap == 0:
 		return "  Go heap: no limit (the plan has no go_heap)\n"
 	case h.Reserve != 0:
-		return fmt.Sprintf("  Go heap: limit %s, %s; %s stay in reserve\n", SizeText(h.Limit), h.From, SizeText(h.Reserve))
+		return fmt.Sprintf("  Go heap: limit %s, %s; %s stay in reserve\n", SizeText(h.Limit), h.From,
+			SizeText(h.Reserve))
 	case h.From != "":
 		return fmt.Sprintf("  Go heap: limit %s, %s\n", SizeText(h.Limit), h.From)
 	}
@@ -167,12 +173,14 @@ func (l *reportLines) usage(x ArenaReport, what string, list []scope.Usage) {
 		if x.Counted {
 			objects = " in " + plural(int64(u.Objects), "object")
 		}
-		l.add(x.Part, x.Name, fmt.Sprintf("%s %q used %s%s, peak %s", what, u.Name, SizeText(u.Bytes), objects, SizeText(u.Peak)))
+		l.add(x.Part, x.Name, fmt.Sprintf("%s %q used %s%s, peak %s", what, u.Name, SizeText(u.Bytes), objects,
+			SizeText(u.Peak)))
 	}
 }
 
 func (x ArenaReport) line() string {
-	return fmt.Sprintf("%s used %10s  peak %10s  of %10s", x.bar(reportBar), SizeText(x.Used), SizeText(x.Peak), SizeText(x.Size))
+	return fmt.Sprintf("%s used %10s  peak %10s  of %10s", x.bar(reportBar), SizeText(x.Used), SizeText(x.Peak),
+		SizeText(x.Size))
 }
 
 func (x ArenaReport) bar(width int) string { return bar(x.Used, x.Peak, x.Size, width) }
@@ -194,7 +202,9 @@ func bar(used, peak, size uint64, width int) string {
 // bytes. Each arena is a group under its name: "level", "match.3", "frame.0", "scratch.0.1". The
 // group leaves out the plan, the sites, and arenas that were never used.
 func (r Report) LogValue() slog.Value {
-	r.Arenas = slices.DeleteFunc(slices.Clone(r.Arenas), func(a ArenaReport) bool { return a.Peak == 0 && a.Finalizers == 0 })
+	r.Arenas = slices.DeleteFunc(slices.Clone(r.Arenas), func(a ArenaReport) bool {
+		return a.Peak == 0 && a.Finalizers == 0
+	})
 	return slog.GroupValue(append([]slog.Attr{slog.String("name", r.Name)}, logged(reflect.ValueOf(r))...)...)
 }
 

@@ -16,7 +16,8 @@ import (
 
 // smallRooms is a plan of small slots, with limits of their own or the default.
 func smallRooms(slots int, limits budget.Limits) budget.Plan {
-	return budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "room", Size: 17 * budget.KiB, Slots: slots, Limits: limits}}}
+	return budget.Plan{Name: "rooms",
+		Regions: []budget.RegionPlan{{Name: "room", Size: 17 * budget.KiB, Slots: slots, Limits: limits}}}
 }
 
 var few = budget.Limits{Scopes: 4, Pools: 4, Owned: 4, Labels: 4}
@@ -69,7 +70,8 @@ func TestASlotCostsWhatItHolds(t *testing.T) {
 			}
 			full := residentOf(t, b)
 			each := (full + cost.GoHeap) / slots
-			what := fmt.Sprintf("%+v, prefault %s: a slot takes %d bytes of pages, and %d with the Go heap's tables", c.limits, prefault, full/slots, each)
+			what := fmt.Sprintf("%+v, prefault %s: a slot takes %d bytes of pages, and %d with the Go heap's tables",
+				c.limits, prefault, full/slots, each)
 			t.Log(what)
 			assert.LessOrEqual(t, each, c.most, what)
 			// else its bytes are at other addresses
@@ -94,7 +96,8 @@ func TestASlotCostsWhatItHolds(t *testing.T) {
 
 // Plan.Cost equals the memory that Open makes resident, for any parts.
 func TestCostIsWhatIsResident(t *testing.T) {
-	plans := []budget.Plan{small(), paged(), worlds(256, 64, 512), guarded(320, 100, 333), smallRooms(3, few), smallRooms(9, budget.Limits{})}
+	plans := []budget.Plan{small(), paged(), worlds(256, 64, 512), guarded(320, 100, 333), smallRooms(3, few),
+		smallRooms(9, budget.Limits{})}
 	for _, plan := range plans {
 		plan.Size = 0
 		plan.Pages.Prefault = budget.Required
@@ -116,7 +119,8 @@ func TestCostIsWhatIsResident(t *testing.T) {
 		wide, err := whole.Cost()
 		require.NoError(t, err)
 		assert.Greater(t, wide.Addresses, uint64(16*budget.MiB))
-		assert.Equal(t, [3]uint64{cost.Resident4K, cost.Resident64K, cost.GoHeap}, [3]uint64{wide.Resident4K, wide.Resident64K, wide.GoHeap})
+		assert.Equal(t, [3]uint64{cost.Resident4K, cost.Resident64K, cost.GoHeap},
+			[3]uint64{wide.Resident4K, wide.Resident64K, wide.GoHeap})
 		b = open(t, whole)
 		assert.Equal(t, resident, residentOf(t, b), "what isn't planned is addresses")
 		require.NoError(t, b.Close())
@@ -185,8 +189,9 @@ func TestLockIsOfWhatHolds(t *testing.T) {
 		require.NoError(t, b.Seal())
 		if guards == budget.Off {
 			other.Regions[1].Size = 33 * budget.KiB
-			assert.EqualError(t, b.Reconfigure(background, other), `budget "worlds": Reconfigure after Seal: to move regions[1].size, the `+
-				`system would have to lock the pages at the old edges; set pages.lock to "off", or Reconfigure before Seal`)
+			assert.EqualError(t, b.Reconfigure(background, other),
+				`budget "worlds": Reconfigure after Seal: to move regions[1].size, the `+
+					`system would have to lock the pages at the old edges; set pages.lock to "off", or Reconfigure before Seal`)
 		}
 		require.NoError(t, b.Close())
 		assert.Zero(t, locked(t))
@@ -202,9 +207,9 @@ func TestLockWithoutMappings(t *testing.T) {
 	plan := smallRooms(300, few)
 	plan.Pages.Lock = budget.Required
 	_, err := budget.Open(plan)
-	assert.EqualError(t, err, `budget "rooms": pages.lock is required: to lock 303 parts, with edges between them, takes 606 mappings more; `+
-		`vm.max_map_count allows 1400 (1000 in use, 21 kept for the runtime): raise it (sysctl -w vm.max_map_count=1632) `+
-		`or have fewer slots, give them sizes that are multiples of 64KiB, or set pages.lock to "off"`)
+	assert.EqualError(t, err,
+		`budget "rooms": pages.lock is required: to lock 303 parts, with edges between them, takes 606 mappings more; `+
+			`vm.max_map_count allows 1400 (1000 in use, 21 kept for the runtime): raise it (sysctl -w vm.max_map_count=1632) `+`or have fewer slots, give them sizes that are multiples of 64KiB, or set pages.lock to "off"`)
 	plan.Regions[0].Size = 64 * budget.KiB
 	require.NoError(t, open(t, plan).Close(), "one behind the other they are one part or two")
 }

@@ -73,7 +73,9 @@ func taking(t testing.TB, b *budget.Budget, ctx context.Context) <-chan error {
 // loan, or for Pick.
 func TestEachWorkerHasSoMany(t *testing.T) {
 	for _, each := range []int{1, 3, 8} {
-		b, err := budget.Open(budget.Plan{Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: each, Size: 4096}})
+		b,
+			err := budget.Open(budget.Plan{Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: each,
+			Size: 4096}})
 		require.NoError(t, err)
 		report := b.Report()
 		require.Len(t, beside(report), 2*each)
@@ -83,12 +85,14 @@ func TestEachWorkerHasSoMany(t *testing.T) {
 			for range each {
 				open = append(open, scratches.Pick(open...).Open("one more"))
 			}
-			assert.Contains(t, panics(t, func() { scratches.Pick(open...) }), "holds a conflicting scope; raise scratch.each in the plan")
+			assert.Contains(t, panics(t, func() { scratches.Pick(open...) }),
+				"holds a conflicting scope; raise scratch.each in the plan")
 			for _, s := range open {
 				assert.NoError(t, s.Close())
 			}
 		}
-		assert.Contains(t, panics(t, func() { b.Scratch(0, each) }), fmt.Sprintf("scratch %d: each worker has %[1]d, from 0", each))
+		assert.Contains(t, panics(t, func() { b.Scratch(0, each) }),
+			fmt.Sprintf("scratch %d: each worker has %[1]d, from 0", each))
 		err = b.Close()
 		assert.ErrorContains(t, err, "never released: scratch 1.0")
 		assert.Equal(t, each-1, strings.Count(unsited(err), " and "))
@@ -117,7 +121,8 @@ func TestTakeAndGive(t *testing.T) {
 	const twice = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1, which were released before`
 	assert.EqualError(t, one.Release(), twice)
 	again := take(t, b)
-	assert.Equal(t, "scope: BUG: Open on scratch 1.0, which was released", panics(t, func() { one.Scratch(0).Open("x") }))
+	assert.Equal(t, "scope: BUG: Open on scratch 1.0, which was released",
+		panics(t, func() { one.Scratch(0).Open("x") }))
 	s = again.Scratch(0).Open("another's")
 	assert.EqualError(t, one.Release(), twice, "it is lent to another now")
 	frogs.New(s)
@@ -136,7 +141,8 @@ func TestTakeWaitsUntilItsContextEnds(t *testing.T) {
 	stillWaits(t, done)
 	cancel()
 	err := <-done
-	assert.EqualError(t, err, `budget "small": Lease of scratch: 1 of 2 workers are lent, 1 taken by number; Release a Lease, or raise scratch.workers in the plan: context canceled`)
+	assert.EqualError(t, err,
+		`budget "small": Lease of scratch: 1 of 2 workers are lent, 1 taken by number; Release a Lease, or raise scratch.workers in the plan: context canceled`)
 	assert.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, one.Release())
 	for range 20 {
@@ -153,10 +159,10 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 	newMark(one.Scratch(1).Open("left"), 1, 0)
 	first, second := taking(t, b, background), taking(t, b, background)
 	stillWaits(t, first)
-	assert.Equal(t, `budget "small": scratch 1.1: left open at NextFrame, Release or Close: scope "left"; close each where it `+
-		"is opened\n"+`budget "small": never released: scratch 0.0 and scratch 0.1, scratch 1.0 and scratch 1.1; `+
-		`call Release on each Lease`,
-		unsited(b.Close()))
+	assert.Equal(t,
+		`budget "small": scratch 1.1: left open at NextFrame, Release or Close: scope "left"; close each where it `+
+			"is opened\n"+`budget "small": never released: scratch 0.0 and scratch 0.1, scratch 1.0 and scratch 1.1; `+
+			`call Release on each Lease`, unsited(b.Close()))
 	assert.Equal(t, []int64{1}, ran)
 	assert.Equal(t, budget.Leaks{Scopes: 1, Scratch: 2}, b.Report().Leaks)
 	for _, err := range []error{<-first, <-second, func() error { _, err := b.Lease(background); return err }()} {
@@ -168,8 +174,10 @@ func TestTakeWaitsAndTheBudgetCloses(t *testing.T) {
 		assert.EqualError(t, err, `budget "small": Release of scratch: upfront: closed`)
 		assert.ErrorIs(t, err, budget.ErrClosed)
 	}
-	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { one.Scratch(0).Open("x") }))
-	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed", panics(t, func() { b.Scratch(1, 0).Open("x") }))
+	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed",
+		panics(t, func() { one.Scratch(0).Open("x") }))
+	assert.Equal(t, "scope: BUG: Open on scratch 1.0, whose budget is closed",
+		panics(t, func() { b.Scratch(1, 0).Open("x") }))
 }
 
 func TestScratchByNumber(t *testing.T) {
@@ -193,17 +201,20 @@ func TestScratchByNumber(t *testing.T) {
 		require.NoError(t, again.Release())
 	}
 	require.NoError(t, s.Close())
-	assert.Equal(t, panics(t, func() { one.Scratch(1).Open("x") }), "scope: BUG: Open on scratch 1.1, which was released")
+	assert.Equal(t, panics(t, func() { one.Scratch(1).Open("x") }),
+		"scope: BUG: Open on scratch 1.1, which was released")
 	require.NoError(t, b.Scratch(1, 1).Open("x").Close(), "asked for by number, after it was lent")
 	_, err := b.Lease(background)
-	assert.EqualError(t, err, `budget "small": BUG: Lease of scratch: all 2 workers are taken by number and never lent; `+
-		`raise scratch.workers in the plan`)
+	assert.EqualError(t, err,
+		`budget "small": BUG: Lease of scratch: all 2 workers are taken by number and never lent; `+
+			`raise scratch.workers in the plan`)
 	plan := small()
 	plan.Scratch = budget.ScratchPlan{}
 	none := budgettest.Open(t, plan)
 	assert.Equal(t, `budget: BUG: plan "small" has no scratch; give it scratch.workers and scratch.size`,
 		panics(t, func() { _, _ = none.Lease(background) }))
-	assert.Equal(t, `budget: BUG: scratch of worker 0: plan "small" has scratch for 0 workers`, panics(t, func() { none.Scratches(0) }))
+	assert.Equal(t, `budget: BUG: scratch of worker 0: plan "small" has scratch for 0 workers`,
+		panics(t, func() { none.Scratches(0) }))
 }
 
 // TestTakeThatWaitsForWhatIsAskedForByNumber: the last free worker is taken by number while others
@@ -238,8 +249,10 @@ func TestGiveClosesAndNamesWhatWasLeftOpen(t *testing.T) {
 	newMark(one.Scratch(1).Open("c"), 3, 0)
 	err := one.Release()
 	assert.Equal(t, []int64{3, 2, 1}, ran)
-	assert.ErrorContains(t, err, `scope: BUG: scope "c" of scratch 1.1 was left open; close it in the function that opens it`)
-	assert.ErrorContains(t, err, `scope: BUG: 2 scopes of scratch 1.0 were left open: "a", "b"; close each in the function that opens it`)
+	assert.ErrorContains(t, err,
+		`scope: BUG: scope "c" of scratch 1.1 was left open; close it in the function that opens it`)
+	assert.ErrorContains(t, err,
+		`scope: BUG: 2 scopes of scratch 1.0 were left open: "a", "b"; close each in the function that opens it`)
 	assert.ErrorIs(t, err, errMark)
 	assert.ErrorContains(t, err, "mark panics")
 	assert.ErrorIs(t, err, budget.ErrFull)
@@ -277,7 +290,8 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 	s = three.Scratch(1).Open("a")
 	s.Defer(func() { given, closed = three.Release(), b.Close() })
 	require.NoError(t, s.Close())
-	assert.EqualError(t, given, `budget "small": BUG: Release of scratch 1.0 and scratch 1.1 from a finalizer of scratch 1.1`)
+	assert.EqualError(t, given,
+		`budget "small": BUG: Release of scratch 1.0 and scratch 1.1 from a finalizer of scratch 1.1`)
 	assert.ErrorIs(t, closed, budget.ErrLoading)
 	const inside = `budget "small": BUG: Release of scratch 1.0 and scratch 1.1 while a Do or a Make is at work on scratch 1.0`
 	require.NoError(t, three.Scratch(0).Do("do", func(s scope.Scope) error {
@@ -285,7 +299,10 @@ func TestGiveWhoseFinalizerMisbehaves(t *testing.T) {
 		return nil
 	}))
 	made := three.Scratch(0).Open("made")
-	require.NoError(t, scope.Label(made, "label", func() error { assert.ErrorContains(t, three.Release(), "at work"); return nil }))
+	require.NoError(t, scope.Label(made, "label", func() error {
+		assert.ErrorContains(t, three.Release(), "at work")
+		return nil
+	}))
 	_, err := marks.Make(made, func(*mark) error { return three.Release() })
 	assert.EqualError(t, err, inside)
 	require.NoError(t, made.Close())

@@ -57,8 +57,8 @@ func (b *Budget) seal(what string, strict bool) error {
 	strictOwner.Lock()
 	defer strictOwner.Unlock()
 	if owner := strictOwner.budget.Load(); strict && owner != nil && owner != b {
-		return fmt.Errorf("budget %q: SealStrict: budget %q is strict already; the process has one Go heap, so use Seal",
-			b.plan.Name, owner.plan.Name)
+		return fmt.Errorf("budget %q: SealStrict: budget %q is strict already; the process has one Go heap, so use "+
+			"Seal", b.plan.Name, owner.plan.Name)
 	}
 	b.sealed.Store(true)
 	b.beStrict(strict)

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/inside"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -24,7 +26,7 @@ func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	plan := small()
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 2})
 	b = open(t, plan)
-	timelineOf = b.Timeline(8)
+	timelineOf = timeline.Start(b, 8)
 	require.NoError(t, b.SealStrict())
 	return b, func(fn func()) string {
 		turn(b)
@@ -33,7 +35,7 @@ func strict(t testing.TB) (b *budget.Budget, after func(fn func()) string) {
 	}
 }
 
-var timelineOf *budget.Timeline
+var timelineOf *timeline.Timeline
 
 // turn returns the panic of NextFrame. It allocates nothing itself.
 func turn(b *budget.Budget) (said string) {
@@ -63,7 +65,9 @@ func TestStrictNextFramePanics(t *testing.T) {
 		turned = b.Frame()
 	})
 	lines := strings.Split(said, "\n")
-	assert.Equal(t, `budget "small": BUG: Strict: 1 Go allocation, 64 bytes, between frames; allocate at set-up or in a load:`, lines[0])
+	assert.Equal(t,
+		`budget "small": BUG: Strict: 1 Go allocation, 64 bytes, between frames; allocate at set-up or in a load:`,
+		lines[0])
 	assert.Equal(t, `  1 object, 64 bytes:`, lines[1])
 	assert.Contains(t, lines[2], "    github.com/upfront-mem/upfront/budget_test.escape (")
 	assert.Contains(t, lines[2], lineOf(t, "escape"))
@@ -138,8 +142,8 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 		"slots":         useRoom,
 		"no slot":       func() { assert.Error(t, level.Release(background)) },
 		"no free slot":  useAll,
-		"Inside":        func() { _, err = b.Inside("frame 0") },
-		"Region.Inside": func() { _, err = level.Inside() },
+		"inside.Of":     func() { _, err = inside.Of(b, "frame 0") },
+		"OfRegion":      func() { _, err = inside.OfRegion(level) },
 		"Timeline.Read": func() { timelineOf.Read() },
 		"Report":        func() { b.Report() },
 		"Region.Report": func() { level.Report() },
@@ -161,7 +165,8 @@ func TestStrictForgivesTheBudgetsOwnCalls(t *testing.T) {
 		said = after(func() { call(); escape() })
 		assert.Contains(t, said, "1 Go allocation, 64 bytes, between", "%s: and what comes after it", what)
 		assert.Contains(t, said, lineOf(t, "escape"))
-		assert.Contains(t, after(func() { escape(); call(); escape(); call(); escape() }), "3 Go allocations, 192 bytes, between", what)
+		assert.Contains(t, after(func() { escape(); call(); escape(); call(); escape() }),
+			"3 Go allocations, 192 bytes, between", what)
 		require.NoError(t, err, what)
 	}
 }

@@ -46,8 +46,9 @@ func TestSealedReconfigureAsksTheSystemForNothing(t *testing.T) {
 	before := b.Plan()
 	back := b.Plan()
 	back.Regions[0].Size, back.Regions[1].Size = plan.Regions[0].Size, plan.Regions[1].Size
-	assert.EqualError(t, b.Reconfigure(background, back), `budget "small": Reconfigure after Seal: to move regions[0].size, `+
-		`regions[1].size, the system would have to move the guards between them; set pages.guards to "off", or Reconfigure before Seal`)
+	assert.EqualError(t, b.Reconfigure(background, back),
+		`budget "small": Reconfigure after Seal: to move regions[0].size, `+
+			`regions[1].size, the system would have to move the guards between them; set pages.guards to "off", or Reconfigure before Seal`)
 	assert.Equal(t, before, b.Plan(), "nothing has changed")
 	requireWalk(t, b)
 	assert.NoError(t, b.Reconfigure(background, before), "nothing to move")

@@ -56,7 +56,8 @@ func (b *Budget) Slots(name string) *Slots {
 			return s
 		}
 	}
-	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q with slots; it has %s", b.plan.Name, name, b.regionNames(true)))
+	panic(fmt.Sprintf("budget: BUG: plan %q has no region %q with slots; it has %s", b.plan.Name, name,
+		b.regionNames(true)))
 }
 
 // Acquire returns the first free slot and makes the caller its owner. The owner loads the slot
@@ -86,8 +87,8 @@ func (s *Slots) Acquire() (Region, error) {
 		return slot.take(), nil
 	}
 	n := uint64(len(s.slots))
-	return Region{}, &scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, What: "slots", Asked: 1, Size: n,
-		Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}
+	return Region{}, &scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, What: "slots", Asked: 1,
+		Size: n, Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}
 }
 
 // Available returns the number of free slots. Another goroutine may acquire one before the caller

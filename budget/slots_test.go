@@ -21,7 +21,8 @@ import (
 // rooms is a plan with four slots between two regions; without above, the slots are the topmost.
 func rooms(above bool) budget.Plan {
 	plan := budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
-		{Name: "room", Size: 64*budget.KiB + 8, Slots: 4}}, Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}}
+		{Name: "room", Size: 64*budget.KiB + 8, Slots: 4}},
+		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB}}
 	if above {
 		plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "effects", Size: 64 * budget.KiB})
 	}
@@ -118,7 +119,8 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 		require.True(t, reader.Pin())
 		ctx, cancel := soon()
 		defer cancel()
-		assert.ErrorContains(t, room.Release(ctx), `Release of region room 0 waited: worker "worker" has pinned region room 0; nothing has changed: call Unpin`)
+		assert.ErrorContains(t, room.Release(ctx),
+			`Release of region room 0 waited: worker "worker" has pinned region room 0; nothing has changed: call Unpin`)
 		reader.Unpin()
 		require.NoError(t, room.Release(background))
 		assert.Equal(t, []int64{1}, ran)
@@ -142,9 +144,10 @@ func TestReleasedSlotIsNobodys(t *testing.T) {
 			`budget "rooms": BUG: Release of region systems, which has no slots; Rewind it`)
 		assert.Equal(t, `budget: BUG: region "room" of plan "rooms" has slots: Slots("room").Acquire gives one`,
 			panics(t, func() { b.Region("room") }))
-		assert.Equal(t, `budget: BUG: plan "rooms" has no region "room 0"; it has systems`, panics(t, func() { b.Region("room 0") }),
-			"who has it acquired it")
-		assert.Equal(t, `budget: BUG: plan "rooms" has no region "systems" with slots; it has room`, panics(t, func() { b.Slots("systems") }))
+		assert.Equal(t, `budget: BUG: plan "rooms" has no region "room 0"; it has systems`,
+			panics(t, func() { b.Region("room 0") }), "who has it acquired it")
+		assert.Equal(t, `budget: BUG: plan "rooms" has no region "systems" with slots; it has room`,
+			panics(t, func() { b.Slots("systems") }))
 	})
 }
 
@@ -179,8 +182,9 @@ func TestLoadsThatTouchTheSameAreRefused(t *testing.T) {
 		assert.EqualError(t, err, `budget "rooms": Load of region room 1 refused inside a Load of region room 0: `+
 			`only regions above its region may be touched: upfront: a load, rewind or close is at work`)
 		other := attempt(func() error { _, err := fillRoom(second, 1, nil); return err })
-		assert.EqualError(t, other.err, `budget "rooms": Load of region room 1 refused during a Load of region room 0; call it when that has returned: `+
-			`upfront: a load, rewind or close is at work`, "both would rewind effects")
+		assert.EqualError(t, other.err,
+			`budget "rooms": Load of region room 1 refused during a Load of region room 0; call it when that has returned: `+`upfront: a load, rewind or close is at work`,
+			"both would rewind effects")
 		other = attempt(b.Close)
 		assert.ErrorIs(t, other.err, budget.ErrLoading)
 		mustLoadRegion(t, b.Region("effects").In(s), nil)

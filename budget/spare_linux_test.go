@@ -47,7 +47,8 @@ func anyPlan(r *rand.Rand) budget.Plan {
 	if r.IntN(2) == 0 {
 		p.Scratch = budget.ScratchPlan{Workers: 1 + r.IntN(4), Size: size()}
 	}
-	p.Limits = budget.Limits{Scopes: 2 + r.IntN(1<<r.IntN(9)), Pools: 1 + r.IntN(1<<r.IntN(9)), Owned: 1 + r.IntN(9), Labels: 1 + r.IntN(9)}
+	p.Limits = budget.Limits{Scopes: 2 + r.IntN(1<<r.IntN(9)), Pools: 1 + r.IntN(1<<r.IntN(9)), Owned: 1 + r.IntN(9),
+		Labels: 1 + r.IntN(9)}
 	if r.IntN(4) == 0 {
 		p.Pages.Guards = budget.Wished
 	}

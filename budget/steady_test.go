@@ -68,8 +68,14 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			_ = s.Close()
 			_ = b.NextFrame()
 		},
-		"scratch, temp":  func() { s := scratch.Open("x"); s.Temp(100).Bytes(100); _ = s.Close() },
-		"scratch, marks": func() { s := scratch.Open("x"); marks.New(s); marks.Slice(s, 3); _ = s.Close(); ran = ran[:0] },
+		"scratch, temp": func() { s := scratch.Open("x"); s.Temp(100).Bytes(100); _ = s.Close() },
+		"scratch, marks": func() {
+			s := scratch.Open("x")
+			marks.New(s)
+			marks.Slice(s, 3)
+			_ = s.Close()
+			ran = ran[:0]
+		},
 		"scratch, pool":  func() { s := scratch.Open("x"); p := frogs.Pool(s, 9); p.Put(p.Get()); _ = s.Close() },
 		"scratch, Do":    func() { _ = scratch.Do("x", work) },
 		"by number":      func() { b.Scratches(0); b.Scratch(0, 1) },

@@ -15,7 +15,9 @@ import (
 
 func openStreamed(t *testing.T) *Streamed {
 	t.Helper()
-	b, err := budget.Open(budget.Plan{Name: "world", Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})
+	b,
+		err := budget.Open(budget.Plan{Name: "world",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
 	level, err := loadStreamed(b.Region("level"))
@@ -85,7 +87,8 @@ func TestAWorldStreamsWithoutGosHeap(t *testing.T) {
 	w, name := openStreamed(t), []byte("pond")
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		at := Cell{1, 0}
-		if !w.enter(Cell{}, name, 20) || !w.enter(at, name, 50) || !w.plant(w.chunks.At(*w.at.Get(at)), Plant{Kind: 1}) {
+		if !w.enter(Cell{}, name, 20) || !w.enter(at, name, 50) ||
+			!w.plant(w.chunks.At(*w.at.Get(at)), Plant{Kind: 1}) {
 			panic("full")
 		}
 		w.leave(Cell{})

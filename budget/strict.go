@@ -106,7 +106,8 @@ func atNextFrame(budget string) (text any) {
 	sites := w.look(func(stack []runtime.Frame) bool { return inPlay(stack, atWork.begun.Load() != ended) })
 	if len(sites) > 0 {
 		count, where := w.text(sites)
-		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between frames; allocate at set-up or in a load:%s", budget, count, where)
+		text = fmt.Sprintf("budget %q: BUG: Strict: %s, between frames; allocate at set-up or in a load:%s", budget,
+			count, where)
 	}
 	return text
 }
@@ -143,26 +144,26 @@ const (
 // rare are functions that a frame calls rarely. Their allocations, and those of their callees,
 // don't count.
 var rare = map[string]bool{
-	here + "openPlan":                   true,
-	here + "(*Budget).Close":            true,
-	here + "Load[...]":                  true,
-	here + "Region.empty":               true, // Rewind and Release
-	here + "(*Slots).Acquire":           true, // when none is free
-	here + "(*Budget).Reconfigure":      true,
-	here + "(*Budget).Report":           true,
-	here + "(*Budget).Published":        true,
-	here + "Region.Report":              true,
-	here + "(*Budget).Inside":           true,
-	here + "Region.Inside":              true,
-	here + "(*Budget).Walk":             true,
-	here + "(*Budget).Missing":          true,
-	here + "(*Budget).Trim":             true,
-	here + "Region.Trim":                true,
-	here + "(*Budget).NoHeap":           true,
-	here + "(*Timeline).Read":           true,
-	here + "(*leftOpen).add":            true, // of leaks at NextFrame
-	module + "budget/save.(*Ring).Diff": true,
+	here + "openPlan":              true,
+	here + "(*Budget).Close":       true,
+	here + "Load[...]":             true,
+	here + "Region.empty":          true, // Rewind and Release
+	here + "(*Slots).Acquire":      true, // when none is free
+	here + "(*Budget).Reconfigure": true,
+	here + "(*Budget).Report":      true,
+	here + "(*Budget).Published":   true,
+	here + "Region.Report":         true,
+	here + "(*Budget).Walk":        true,
+	here + "(*Budget).Missing":     true,
+	here + "(*Budget).Trim":        true,
+	here + "Region.Trim":           true,
+	here + "(*Budget).NoHeap":      true,
+	here + "(*leftOpen).add":       true, // of leaks at NextFrame
 
+	module + "budget/inside.Of":                 true,
+	module + "budget/inside.OfRegion":           true,
+	module + "budget/timeline.(*Timeline).Read": true,
+	module + "budget/save.(*Ring).Diff":         true,
 	module + "budget/save.(*Ring).Read":         true,
 	module + "budget/save.(*Ring).Write":        true,
 	module + "budget/save.(*Ring).describeFile": true, // the first AppendFile
@@ -232,8 +233,9 @@ func readGoProfile() goProfile {
 // looksAtHeap reports whether the frame reads the profile, writes its text, or finds names for call
 // sites in builds that keep them.
 func looksAtHeap(f runtime.Frame) bool {
-	return f.Function == here+"readGoProfile" || f.Function == here+"newHeapWatch" || f.Function == here+"atNextFrame" ||
-		strings.HasPrefix(f.Function, here+"(*heapWatch).") || strings.HasPrefix(f.Function, module+"arena_c.(*siteTable).")
+	return f.Function == here+"readGoProfile" || f.Function == here+"newHeapWatch" ||
+		f.Function == here+"atNextFrame" || strings.HasPrefix(f.Function, here+"(*heapWatch).") ||
+		strings.HasPrefix(f.Function, module+"arena_c.(*siteTable).")
 }
 
 // tellsFull reports whether the frame makes a full error.
@@ -288,7 +290,8 @@ func programFrames(stack []runtime.Frame) (list []string) {
 		switch {
 		case len(list) == 0 && runtimeKeeps[f.Function]:
 			return nil
-		case f.Function != "" && !strings.HasPrefix(f.Function, "runtime.") && !strings.HasPrefix(f.Function, "internal/runtime/"):
+		case f.Function != "" && !strings.HasPrefix(f.Function, "runtime.") &&
+			!strings.HasPrefix(f.Function, "internal/runtime/"):
 			list = append(list, fmt.Sprintf("%s (%s:%d)", f.Function, f.File, f.Line))
 		}
 	}

@@ -47,10 +47,11 @@ func Suggest(reports ...Report) (Plan, error) {
 	for n, report := range reports {
 		err := report.Plan.check()
 		if err == nil {
-			err = plan.Widen(report.Plan.resolved()) // with a size for the region with the Rest
+			err = plan.widen(report.Plan.resolved()) // with a size for the region with the Rest
 		}
 		if planned := report.Plan.arenaCount(); err == nil && planned != uint64(len(report.Arenas)) {
-			err = fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d", len(report.Arenas), planned)
+			err = fmt.Errorf("has figures of %d regions, slots, buffers and scratch arenas; its plan has %d",
+				len(report.Arenas), planned)
 		}
 		if err != nil {
 			return Plan{}, fmt.Errorf("budget: Suggest: report %d, %s: %w", n+1, jsonfile.Quote(report.Name), err)
@@ -137,12 +138,12 @@ func (p Plan) ownLimits(part int) bool {
 	return part < len(p.Regions) && (p.Regions[part].Slots != 0 || p.Regions[part].Limits != Limits{})
 }
 
-// Widen raises the size of each part of p, each limit, the C heap's size, and the numbers of slots,
+// widen raises the size of each part of p, each limit, the C heap's size, and the numbers of slots,
 // buffers, workers and scratch arenas, to at least those of other. Everything else stays, so a
 // Plan.Size may then be too small. Both plans need their defaults filled in, and the same regions:
-// equal names in the same order, each with slots in both plans or in neither. Otherwise Widen
+// equal names in the same order, each with slots in both plans or in neither. Otherwise widen
 // returns an error with the difference. No other plan may share p.Regions.
-func (p *Plan) Widen(other Plan) error {
+func (p *Plan) widen(other Plan) error {
 	differs := func(key string, have, want any) error {
 		return fmt.Errorf("%s is %v, but %v in the first", key, have, want)
 	}
@@ -166,7 +167,8 @@ func (p *Plan) Widen(other Plan) error {
 	p.Limits.raiseTo(other.Limits)
 	f, s := &p.Frame, &p.Scratch
 	*f = FramePlan{Buffers: max(f.Buffers, other.Frame.Buffers), Size: max(f.Size, other.Frame.Size)}
-	*s = ScratchPlan{Workers: max(s.Workers, other.Scratch.Workers), Each: max(s.Each, other.Scratch.Each), Size: max(s.Size, other.Scratch.Size)}
+	*s = ScratchPlan{Workers: max(s.Workers, other.Scratch.Workers), Each: max(s.Each, other.Scratch.Each),
+		Size: max(s.Size, other.Scratch.Size)}
 	return nil
 }
 

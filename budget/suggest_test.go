@@ -135,8 +135,12 @@ func TestSuggestRefuses(t *testing.T) {
 		text   string
 		change func(r *budget.Report)
 	}{
-		{"the number of regions is 3, but 4 in the first", func(r *budget.Report) { r.Plan.Regions = r.Plan.Regions[:3] }},
-		{`regions[2].name is "map", but "level" in the first`, func(r *budget.Report) { r.Plan.Regions[2].Name = "map" }},
+		{"the number of regions is 3, but 4 in the first", func(r *budget.Report) {
+			r.Plan.Regions = r.Plan.Regions[:3]
+		}},
+		{`regions[2].name is "map", but "level" in the first`, func(r *budget.Report) {
+			r.Plan.Regions[2].Name = "map"
+		}},
 		{"regions[0].slots is 2, but 0 in the first", func(r *budget.Report) { r.Plan.Regions[0].Slots = 2 }},
 		{"regions[1].slots is 0, but 1 in the first", func(r *budget.Report) { r.Plan.Regions[1].Slots = 0 }},
 		{`plan "": name: "" has 0 bytes; a name has 1 to 31`, func(r *budget.Report) { r.Plan.Name = "" }},
@@ -163,7 +167,8 @@ func TestHeadroom(t *testing.T) {
 	plan.Limits = budget.Limits{Scopes: 10, Pools: 11, Owned: 65535}
 	got := plan.Headroom(10)
 	want := measured()
-	want.Regions[0].Size, want.Regions[1].Size, want.Regions[2].Size, want.Regions[3].Size = 2048, 2048, 11*budget.KiB, 12*budget.KiB
+	want.Regions[0].Size, want.Regions[1].Size, want.Regions[2].Size, want.Regions[3].Size = 2048, 2048, 11*budget.KiB,
+		12*budget.KiB
 	want.Frame.Size, want.Scratch.Size, want.GoHeap = 2048, 2048, plan.GoHeap
 	want.Limits = budget.Limits{Scopes: 11, Pools: 13, Owned: 65535}
 	assert.Equal(t, want, got)
@@ -187,14 +192,16 @@ func TestHeadroom(t *testing.T) {
 
 // Sizes that grow beyond all bounds become faults of the plan, never small sizes.
 func TestHeadroomDoesNotWrap(t *testing.T) {
-	for _, size := range []uint64{1, 1000, 1 << 38, 1 << 63, math.MaxUint64 - 1, math.MaxUint64 - 5000, math.MaxUint64/100 + 1} {
+	for _, size := range []uint64{1, 1000, 1 << 38, 1 << 63, math.MaxUint64 - 1, math.MaxUint64 - 5000,
+		math.MaxUint64/100 + 1} {
 		for _, percent := range []int{1, 10, 99, 100, 101, math.MaxInt32, math.MaxInt} {
 			plan := measured()
 			plan.Regions[0].Size, plan.Size = size, size
 			got := plan.Headroom(percent)
 			assert.GreaterOrEqual(t, got.Regions[0].Size, size)
 			assert.NotEqual(t, budget.Rest, got.Regions[0].Size)
-			assert.GreaterOrEqual(t, float64(got.Regions[0].Size), min(float64(size)*(1+float64(percent)/100)*0.999999, 1<<63))
+			assert.GreaterOrEqual(t, float64(got.Regions[0].Size),
+				min(float64(size)*(1+float64(percent)/100)*0.999999, 1<<63))
 			assert.GreaterOrEqual(t, got.Size, size)
 			if got.Regions[0].Size > 1<<38 {
 				assert.ErrorContains(t, got.Check(), "regions[0].size")

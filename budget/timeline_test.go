@@ -13,28 +13,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/scope"
 )
 
-func lineOfArena(t testing.TB, d budget.TimelineData, name string) budget.ArenaLine {
+func lineOfArena(t testing.TB, d timeline.Data, name string) timeline.Arena {
 	t.Helper()
-	i := slices.IndexFunc(d.Arenas, func(line budget.ArenaLine) bool { return line.Name == name })
+	i := slices.IndexFunc(d.Arenas, func(line timeline.Arena) bool { return line.Name == name })
 	require.GreaterOrEqual(t, i, 0, "%s in %v", name, d.Arenas)
 	return d.Arenas[i]
 }
 
 type tick struct {
 	most uint64
-	mark budget.Mark
+	mark timeline.Mark
 }
 
 // folded returns the samples that a timeline must have after all ticks: the step is the least power
 // of two with which the ticks fit.
-func folded(all []tick, samples int) (step uint64, most []uint64, marks []budget.Mark) {
+func folded(all []tick, samples int) (step uint64, most []uint64, marks []timeline.Mark) {
 	for step = 1; (uint64(len(all))+step-1)/step > uint64(samples); step *= 2 {
 	}
 	most = []uint64{}
-	var any budget.Mark
+	var any timeline.Mark
 	for some := range slices.Chunk(all, int(step)) {
 		var sum tick
 		for _, one := range some {
@@ -55,7 +56,7 @@ func TestTimelineBesideAModel(t *testing.T) {
 	for _, samples := range []int{1, 2, 3, 5, 8, 13, 64} {
 		t.Run(fmt.Sprint(samples), func(t *testing.T) {
 			b := open(t, small())
-			line := b.Timeline(samples)
+			line := timeline.Start(b, samples)
 			rng := rand.New(rand.NewPCG(uint64(samples), 2))
 			play := &timelinePlay{t: t, b: b, rng: rng, seen: map[string][]tick{}, now: map[string]uint64{}}
 			for range 300 {
@@ -96,7 +97,7 @@ func (p *timelinePlay) tick() {
 	}
 }
 
-func (p *timelinePlay) saw(name string, most, now uint64, mark budget.Mark) {
+func (p *timelinePlay) saw(name string, most, now uint64, mark timeline.Mark) {
 	one := p.this[name]
 	p.this[name] = tick{max(one.most, most), one.mark | mark}
 	p.now[name] = now
@@ -107,14 +108,14 @@ func (p *timelinePlay) region(name string) {
 	order := []string{"init", "systems", "level"}
 	for _, above := range order[slices.Index(order, name)+1:] {
 		if p.now[above] != 0 {
-			p.saw(above, p.now[above], 0, budget.MarkRewind)
+			p.saw(above, p.now[above], 0, timeline.MarkRewind)
 		}
 	}
 	size, temp := 8*(1+p.rng.IntN(1000)), 64*p.rng.IntN(500)
 	switch p.rng.IntN(3) {
 	case 0:
 		if p.now[name] != 0 {
-			p.saw(name, p.now[name], 0, budget.MarkRewind)
+			p.saw(name, p.now[name], 0, timeline.MarkRewind)
 		}
 		require.NoError(p.t, p.b.Region(name).Rewind(background))
 	case 1:
@@ -133,11 +134,11 @@ func (p *timelinePlay) region(name string) {
 		}
 		require.EqualValues(p.t, used, r.Used)
 		require.GreaterOrEqual(p.t, r.LoadPeak, r.Used+uint64(temp))
-		p.saw(name, r.LoadPeak, r.Used, budget.MarkLoad)
+		p.saw(name, r.LoadPeak, r.Used, timeline.MarkLoad)
 	case 2:
 		_, err := load(p.b, name, func(s scope.Scope) error { s.Bytes(size); s.Bytes(1 << 20); return nil })
 		require.ErrorIs(p.t, err, budget.ErrFull)
-		p.saw(name, uint64(frogSize+size), 0, budget.MarkLoad|budget.MarkFull)
+		p.saw(name, uint64(frogSize+size), 0, timeline.MarkLoad|timeline.MarkFull)
 	}
 }
 
@@ -149,11 +150,11 @@ func (p *timelinePlay) scratch() {
 	if p.rng.IntN(2) == 0 {
 		return
 	}
-	size, mark := 8*p.rng.IntN(1000), budget.Mark(0)
+	size, mark := 8*p.rng.IntN(1000), timeline.Mark(0)
 	_ = p.b.Scratch(1, 0).Do("work", func(s scope.Scope) error {
 		s.Bytes(size)
 		if size%3 == 0 {
-			mark = budget.MarkFull
+			mark = timeline.MarkFull
 			s.Bytes(1 << 20)
 		}
 		return nil
@@ -178,7 +179,7 @@ func (p *timelinePlay) frame() {
 	p.turn++
 }
 
-func (p *timelinePlay) compare(d budget.TimelineData, samples int) {
+func (p *timelinePlay) compare(d timeline.Data, samples int) {
 	for _, line := range d.Arenas {
 		step, most, marks := folded(p.seen[line.Name], samples)
 		require.Equal(p.t, step, d.Step)
@@ -192,7 +193,7 @@ func TestTimelineOfWhatSlotsAndLeasesDo(t *testing.T) {
 	plan := small()
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 2})
 	b := open(t, plan)
-	line := b.Timeline(0)
+	line := timeline.Start(b, 0)
 	room, err := b.Slots("room").Acquire()
 	require.NoError(t, err)
 	_, err = loadRegion(room, nil)
@@ -206,18 +207,19 @@ func TestTimelineOfWhatSlotsAndLeasesDo(t *testing.T) {
 	line.Sample()
 
 	d := line.Read()
-	assert.Equal(t, budget.TimelineData{Budget: "small", Step: 1, Ticks: 3, Arenas: d.Arenas}, d)
-	assert.Equal(t, budget.ArenaLine{Name: "room 0", Part: "room", Kind: "slot", Size: 64 * budget.KiB, Most: []uint64{24, 24, 0},
-		Marks: []budget.Mark{budget.MarkLoad, budget.MarkRewind, 0}}, lineOfArena(t, d, "room 0"))
+	assert.Equal(t, timeline.Data{Budget: "small", Step: 1, Ticks: 3, Arenas: d.Arenas}, d)
+	assert.Equal(t, timeline.Arena{Name: "room 0", Part: "room", Kind: "slot", Size: 64 * budget.KiB,
+		Most:  []uint64{24, 24, 0},
+		Marks: []timeline.Mark{timeline.MarkLoad, timeline.MarkRewind, 0}}, lineOfArena(t, d, "room 0"))
 	assert.Nil(t, lineOfArena(t, d, "room 1").Marks)
 	reply := lineOfArena(t, d, "scratch 1.0")
 	assert.Equal(t, "scratch", reply.Part)
 	assert.Equal(t, []uint64{0, 4000, 0}, reply.Most, "a lease's peak is known when it ends")
-	assert.Equal(t, "load, full", (budget.MarkLoad | budget.MarkFull).String())
+	assert.Equal(t, "load, full", (timeline.MarkLoad | timeline.MarkFull).String())
 
 	text, err := json.Marshal(d)
 	require.NoError(t, err)
-	var back budget.TimelineData
+	var back timeline.Data
 	require.NoError(t, json.Unmarshal(text, &back))
 	assert.Equal(t, d, back)
 }
@@ -225,7 +227,7 @@ func TestTimelineOfWhatSlotsAndLeasesDo(t *testing.T) {
 // TestTimelineOfNestedLoads: a load inside another load has one mark.
 func TestTimelineOfNestedLoads(t *testing.T) {
 	b := open(t, small())
-	line := b.Timeline(0)
+	line := timeline.Start(b, 0)
 	_, err := budget.Load(background, b.Region("systems"), func(s scope.Scope) (*frog, error) {
 		_, err := budget.Load(background, b.Region("level").In(s), func(s scope.Scope) (*frog, error) {
 			s.Temp(64 * budget.KiB)
@@ -239,15 +241,16 @@ func TestTimelineOfNestedLoads(t *testing.T) {
 	line.Sample()
 	level, systems := lineOfArena(t, line.Read(), "level"), lineOfArena(t, line.Read(), "systems")
 	assert.Greater(t, level.Most[0], uint64(64*budget.KiB))
-	assert.Equal(t, []uint64{frogSize + tempNode, frogSize + tempNode}, level.Most[1:], "the peak is that of the tick in which its load ended")
-	assert.Equal(t, []budget.Mark{budget.MarkLoad, 0, 0}, level.Marks)
+	assert.Equal(t, []uint64{frogSize + tempNode, frogSize + tempNode}, level.Most[1:],
+		"the peak is that of the tick in which its load ended")
+	assert.Equal(t, []timeline.Mark{timeline.MarkLoad, 0, 0}, level.Marks)
 	assert.Equal(t, []uint64{0, 0, 24}, systems.Most)
-	assert.Equal(t, []budget.Mark{0, 0, budget.MarkLoad}, systems.Marks)
+	assert.Equal(t, []timeline.Mark{0, 0, timeline.MarkLoad}, systems.Marks)
 }
 
 func TestTimelineAfterReconfigure(t *testing.T) {
 	b := open(t, small())
-	line := b.Timeline(0)
+	line := timeline.Start(b, 0)
 	mustLoad(t, b, "systems", nil)
 	line.Sample()
 	require.NoError(t, b.Region("systems").Rewind(background))
@@ -259,23 +262,23 @@ func TestTimelineAfterReconfigure(t *testing.T) {
 	systems := lineOfArena(t, line.Read(), "systems")
 	assert.EqualValues(t, 192*budget.KiB, systems.Size)
 	assert.Equal(t, []uint64{24, 24, 0}, systems.Most)
-	assert.Equal(t, []budget.Mark{budget.MarkLoad, budget.MarkRewind | budget.MarkMoved, 0}, systems.Marks)
+	assert.Equal(t, []timeline.Mark{timeline.MarkLoad, timeline.MarkRewind | timeline.MarkMoved, 0}, systems.Marks)
 }
 
 // TestNoTimeline: a timeline that is off is nil, and its methods do nothing.
 func TestNoTimeline(t *testing.T) {
-	var off *budget.Timeline
+	var off *timeline.Timeline
 	off.Sample()
 	assert.Zero(t, off.Read())
 	b := open(t, small())
-	b.Timeline(1)
-	assert.Contains(t, panics(t, func() { b.Timeline(1) }), "a second Timeline")
-	assert.Contains(t, panics(t, func() { b.Timeline(-1) }), "negative")
+	timeline.Start(b, 1)
+	assert.Contains(t, panics(t, func() { timeline.Start(b, 1) }), "a second timeline.Start")
+	assert.Contains(t, panics(t, func() { timeline.Start(b, -1) }), "negative")
 	sealed := open(t, small())
 	require.NoError(t, sealed.Seal())
-	assert.Contains(t, panics(t, func() { sealed.Timeline(1) }), "after Seal")
+	assert.Contains(t, panics(t, func() { timeline.Start(sealed, 1) }), "after Seal")
 	require.NoError(t, sealed.Close())
-	assert.Contains(t, panics(t, func() { sealed.Timeline(1) }), "closed")
+	assert.Contains(t, panics(t, func() { timeline.Start(sealed, 1) }), "closed")
 }
 
 // TestTimelineLeavesTheReportAsItIs: a timeline changes no figure of the report, although it resets
@@ -285,7 +288,7 @@ func TestTimelineLeavesTheReportAsItIs(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		b := open(t, small())
 		if on {
-			b.Timeline(4)
+			timeline.Start(b, 4)
 		}
 		for i := range 20 {
 			b.Frame().Bytes(8 * (i * 7 % 11))
@@ -312,7 +315,7 @@ func TestTimelineIsReadWhileOthersWork(t *testing.T) {
 	plan := small()
 	plan.Regions = append(plan.Regions, budget.RegionPlan{Name: "room", Size: 64 * budget.KiB, Slots: 3})
 	b := open(t, plan)
-	line := b.Timeline(7)
+	line := timeline.Start(b, 7)
 	b.Scratch(0, 0)
 	var all sync.WaitGroup
 	var over atomic.Bool
@@ -370,7 +373,7 @@ func TestSampleAllocatesNothing(t *testing.T) {
 		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
 	}
 	b := open(t, eightyFour())
-	line := b.Timeline(5)
+	line := timeline.Start(b, 5)
 	require.Len(t, line.Read().Arenas, 84)
 	b.Scratch(0, 0)
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
@@ -386,7 +389,7 @@ func TestSampleAllocatesNothing(t *testing.T) {
 // BenchmarkSample measures a tick, by arena, of a budget with 84 arenas.
 func BenchmarkSample(t *testing.B) {
 	b := open(t, eightyFour())
-	line := b.Timeline(0)
+	line := timeline.Start(b, 0)
 	arenas := len(line.Read().Arenas)
 	for t.Loop() {
 		line.Sample()
@@ -403,7 +406,8 @@ func TestReportHasTheLastFull(t *testing.T) {
 		assert.Equal(t, 1, r.Fulls)
 		assert.Equal(t, err.Error(), r.LastFull)
 	}
-	require.ErrorIs(t, b.Scratch(0, 0).Do("work", func(s scope.Scope) error { s.Bytes(1 << 20); return nil }), budget.ErrFull)
+	require.ErrorIs(t, b.Scratch(0, 0).Do("work", func(s scope.Scope) error { s.Bytes(1 << 20); return nil }),
+		budget.ErrFull)
 	frogs.TrySlice(b.Frame(), 1<<20)
 	scratch := func() budget.ArenaReport { return beside(b.Published())[2] }
 	assert.Zero(t, scratch().Fulls, "not yet")

@@ -29,7 +29,8 @@ func (t Trimmed) String() string {
 	case t.Keeps != "":
 		return fmt.Sprintf("trimmed only %s, of C's malloc: %s", SizeText(t.Bytes), t.Keeps)
 	}
-	return fmt.Sprintf("trimmed %s; skipped %s and the scratch of %s", SizeText(t.Bytes), counted(t.Slots, "slot"), counted(t.Leases, "lease"))
+	return fmt.Sprintf("trimmed %s; skipped %s and the scratch of %s", SizeText(t.Bytes), counted(t.Slots, "slot"),
+		counted(t.Leases, "lease"))
 }
 
 func counted(n int, what string) string {

@@ -26,8 +26,9 @@ const givesPages = !arena_c.Checked && !arena_c.Race
 // trimPlan is a plan whose arenas have many pages.
 func trimPlan() budget.Plan {
 	return budget.Plan{
-		Name:    "trim",
-		Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}, {Name: "room", Size: 256 * budget.KiB, Slots: 3}},
+		Name: "trim",
+		Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB},
+			{Name: "room", Size: 256 * budget.KiB, Slots: 3}},
 		Frame:   budget.FramePlan{Buffers: 2, Size: 128 * budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: 3, Each: 1, Size: 128 * budget.KiB},
 		Limits:  budget.Limits{Scopes: 8, Pools: 2, Owned: 16},
@@ -132,14 +133,16 @@ func TestTrimRefuses(t *testing.T) {
 	})
 	mustLoad(t, b, "level", func(s scope.Scope) {
 		_, err := b.Trim(background)
-		assert.EqualError(t, err, `budget "trim": Trim refused during a Load of region level; call it when that has returned: `+
-			`upfront: a load, rewind or close is at work`)
+		assert.EqualError(t, err,
+			`budget "trim": Trim refused during a Load of region level; call it when that has returned: `+
+				`upfront: a load, rewind or close is at work`)
 		_, err = level.Trim(background)
 		assert.ErrorIs(t, err, budget.ErrLoading)
 		_, err = level.In(s).Trim(background)
 		assert.ErrorIs(t, err, budget.ErrLoading)
 		_, err = room.Trim(background)
-		assert.ErrorContains(t, err, `refused during a Load of region level; in the function of that load call room.In(s).Trim(ctx) with its scope s`)
+		assert.ErrorContains(t, err,
+			`refused during a Load of region level; in the function of that load call room.In(s).Trim(ctx) with its scope s`)
 		_, err = room.In(s).Trim(background)
 		assert.NoError(t, err, "a region above, with the proof")
 	})
@@ -153,7 +156,8 @@ func TestTrimRefuses(t *testing.T) {
 	ctx, cancel = context.WithTimeout(background, 5_000_000)
 	defer cancel()
 	_, err = level.Trim(ctx)
-	assert.ErrorContains(t, err, `Trim of region level waited: worker "worker" has pinned region level; nothing has changed`)
+	assert.ErrorContains(t, err,
+		`Trim of region level waited: worker "worker" has pinned region level; nothing has changed`)
 	ctx, cancel = context.WithTimeout(background, 5_000_000)
 	defer cancel()
 	_, err = b.Trim(ctx)
@@ -164,8 +168,10 @@ func TestTrimRefuses(t *testing.T) {
 	stale := room
 	require.NoError(t, room.Release(background))
 	_, err = stale.Trim(background)
-	assert.EqualError(t, err, `budget "trim": BUG: Trim of region room 0, which was released: `+budget.ErrClosed.Error())
-	assert.ErrorContains(t, stale.Rewind(background), `Rewind of region room 0, which was released`, "in the same words")
+	assert.EqualError(t, err, `budget "trim": BUG: Trim of region room 0, which was released: `+
+		budget.ErrClosed.Error())
+	assert.ErrorContains(t, stale.Rewind(background), `Rewind of region room 0, which was released`,
+		"in the same words")
 	require.NoError(t, b.Close())
 	_, err = b.Trim(background)
 	assert.ErrorIs(t, err, budget.ErrClosed)
@@ -235,7 +241,8 @@ func TestTrimOfPagesThatThePlanHolds(t *testing.T) {
 	}
 	assert.Contains(t, line, "regions[0].trim: ")
 	_, err = locked.Trim(background)
-	assert.EqualError(t, err, `budget "trim": Trim refused: pages.lock is in force, so every page stays present; set pages.lock to "off"`)
+	assert.EqualError(t, err,
+		`budget "trim": Trim refused: pages.lock is in force, so every page stays present; set pages.lock to "off"`)
 	require.NoError(t, locked.Region("level").Rewind(background))
 	mustLoad(t, locked, "level", nil)
 	require.NoError(t, locked.Region("level").Rewind(background), "trim: empty does nothing")
@@ -245,7 +252,8 @@ func TestTrimOfPagesThatThePlanHolds(t *testing.T) {
 // TestTrimmedText: the lines of the docs.
 func TestTrimmedText(t *testing.T) {
 	const bytes = 12 * budget.MiB
-	assert.Equal(t, "trimmed 12288KiB; skipped 2 slots and the scratch of 1 lease", budget.Trimmed{Bytes: bytes, Slots: 2, Leases: 1}.String())
+	assert.Equal(t, "trimmed 12288KiB; skipped 2 slots and the scratch of 1 lease",
+		budget.Trimmed{Bytes: bytes, Slots: 2, Leases: 1}.String())
 	assert.Equal(t, "trimmed only 12288KiB, of C's malloc: none", budget.Trimmed{Bytes: bytes, Keeps: "none"}.String())
 }
 
@@ -490,7 +498,8 @@ func TestTrimWhenARegionIsEmptied(t *testing.T) {
 	mustLoad(t, b, "level", fill)
 	mustLoad(t, b, "level", func(scope.Scope) {
 		if givesPages && !arena_c.Asan {
-			assert.Equal(t, size(budget.MiB+256*budget.KiB)-uint64(os.Getpagesize()), absent(t, b), "a Load, before its function runs: a frog is there")
+			assert.Equal(t, size(budget.MiB+256*budget.KiB)-uint64(os.Getpagesize()), absent(t, b),
+				"a Load, before its function runs: a frog is there")
 		}
 	})
 	_, err := load(b, "level", func(s scope.Scope) error { fill(s); return errLoader })

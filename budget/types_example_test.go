@@ -77,29 +77,6 @@ func ExampleCHeapPlan() {
 	// Output: 65536KiB for C, trimmed after 1s
 }
 
-// A timeline has the peak of each arena in each sample, for a picture or a file.
-func ExampleTimeline() {
-	b, err := budget.Open(budget.Plan{Name: "game", Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer b.Close()
-	timeline := b.Timeline(16)
-	for tick := range 4 {
-		b.Frame().Bytes(1000 * (tick + 1))
-		if err := b.NextFrame(); err != nil {
-			log.Fatal(err)
-		}
-		timeline.Sample()
-	}
-	for _, line := range timeline.Read().Arenas {
-		fmt.Println(line.Name, line.Most)
-	}
-	// Output:
-	// frame 0 [1000 1000 3000 3000]
-	// frame 1 [0 2000 2000 4000]
-}
-
 // A plan says how much a part is expected to use. Band returns the bytes that the tolerance allows.
 func ExampleExpected() {
 	level := budget.Expected{Part: "level", Load: 40 * budget.KiB, Play: 32 * budget.KiB, Tolerance: 10}

@@ -67,7 +67,8 @@ func ExamplePlan_Check() {
 	plan.Regions[0].Size, plan.Frame.Buffers = 0, 9
 	fmt.Println(plan.Check())
 
-	plan = budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "room", Size: budget.MiB, Slots: 8}, {Name: "net", Size: budget.MiB}}}
+	plan = budget.Plan{Name: "game", Regions: []budget.RegionPlan{{Name: "room", Size: budget.MiB, Slots: 8},
+		{Name: "net", Size: budget.MiB}}}
 	// Open takes it, and each room's load would empty net
 	fmt.Println(errors.Is(plan.Check(), budget.ErrWarning))
 	// Output:
@@ -209,7 +210,9 @@ func ExamplePlan_String() {
 
 // Two libraries share a heap. The report has the use of each library.
 func ExampleReport_proxies() {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	b,
+		err := budget.Open(budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}
@@ -230,7 +233,9 @@ func ExampleReport_proxies() {
 		}
 	}
 	text, err := json.Marshal(r)
-	fmt.Println(strings.Contains(string(text), `"proxies":[{"name":"sound","live":1,"asked":96,"peak":96,"total":1,"failed":0},{"name":"physics","live":0,"asked":0,"peak":0,"total":0,"failed":1}]`), err)
+	fmt.Println(strings.Contains(string(text),
+		`"proxies":[{"name":"sound","live":1,"asked":96,"peak":96,"total":1,"failed":0},{"name":"physics","live":0,"asked":0,"peak":0,"total":0,"failed":1}]`),
+		err)
 	// Output:
 	//   proxy "sound": 1 live in 0.1KiB, peak 0.1KiB; allocated 1, refused 0
 	//   proxy "physics": 0 live in 0KiB, peak 0KiB; allocated 0, refused 1
@@ -298,7 +303,9 @@ func ExampleMeasure() {
 func ExampleSuggest() {
 	var reports []budget.Report
 	for _, size := range []int{20000, 50000} { // each a run in the field, its report kept as JSON
-		b, err := budget.Open(budget.Plan{Name: "field", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
+		b,
+			err := budget.Open(budget.Plan{Name: "field",
+			Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -331,8 +338,10 @@ func mustBe(err error) {
 
 // openFrames opens a budget with a frame.
 func openFrames() *budget.Budget {
-	b, err := budget.Open(budget.Plan{Name: "small", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
-		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}})
+	b,
+		err := budget.Open(budget.Plan{Name: "small",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
+		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}})
 	mustBe(err)
 	return b
 }

@@ -44,8 +44,8 @@ func (b *Budget) Walk() ([]Range, error) {
 		if count < arenas {
 			name = arenaName(b.stacks[count])
 		}
-		return nil, fmt.Errorf("budget %q: the control words of %s contradict each other: a stray write has overwritten them",
-			b.plan.Name, name)
+		return nil, fmt.Errorf("budget %q: the control words of %s contradict each other: a stray write has "+
+			"overwritten them", b.plan.Name, name)
 	}
 	ranges := make([]Range, count)
 	for i, r := range raw[:count] {

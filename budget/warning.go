@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/upfront-mem/upfront/budget/internal/seam"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/stack"
 )
@@ -75,7 +76,8 @@ func (b *Budget) watchUse() {
 
 // crossed warns of a region. The goroutine that uses the region calls it.
 func (b *Budget) crossed(st *stack.Stack, c stack.Crossing) {
-	b.warn(Warning{Arena: arenaName(st), Key: st.Key, Used: c.Used, Size: c.Size, Share: Percent(c.Share), Labels: c.Top})
+	b.warn(Warning{Arena: arenaName(st), Key: st.Key, Used: c.Used, Size: c.Size, Share: Percent(c.Share),
+		Labels: c.Top})
 }
 
 // warn passes a warning to Plan.OnWarn. Callers hold no lock: OnWarn may take its time, or panic.
@@ -171,12 +173,13 @@ func (b *Budget) lookAtHeaps(r *region) (w Warning, crossed bool) {
 		return w, false
 	}
 	f.Warnings, f.LastWarning = r.stack.Warnings()
-	f.gauge.mark(MarkWarn)
+	f.gauge.Mark(seam.Warn)
 	w = Warning{Arena: r.name, Key: r.stack.Key, Used: c.Used, Size: c.Size, Share: Percent(c.Share)}
 	holders := w.Labels[:0]
 	// a scope's bytes include those of its labels
 	for _, list := range [][]scope.Usage{f.Labels, f.Scopes} {
-		for _, u := range slices.SortedStableFunc(slices.Values(list), func(a, b scope.Usage) int { return cmp.Compare(b.Bytes, a.Bytes) }) {
+		for _, u := range slices.SortedStableFunc(slices.Values(list),
+			func(a, b scope.Usage) int { return cmp.Compare(b.Bytes, a.Bytes) }) {
 			if len(holders) < len(w.Labels) && u.Bytes != 0 {
 				holders = append(holders, scope.Usage{Name: u.Name, Bytes: u.Bytes})
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/stack"
 	"github.com/upfront-mem/upfront/tests/model/clib"
@@ -23,9 +24,10 @@ import (
 func warned(t testing.TB, share budget.Percent, tell func(budget.Warning)) *budget.Budget {
 	t.Helper()
 	return open(t, budget.Plan{
-		Name: "warned", Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB}, {Name: "level", Size: 10_000, Warn: share},
-			{Name: "room", Size: 10_000, Slots: 3, Warn: share}},
-		Frame: budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}, Limits: budget.Limits{Scopes: 8, Pools: 2, Owned: 16}, OnWarn: tell})
+		Name: "warned", Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB},
+			{Name: "level", Size: 10_000, Warn: share}, {Name: "room", Size: 10_000, Slots: 3, Warn: share}},
+		Frame:  budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
+		Limits: budget.Limits{Scopes: 8, Pools: 2, Owned: 16}, OnWarn: tell})
 }
 
 // useOf returns the bytes in use of the arena of a scope, without a look of the ledger.
@@ -59,7 +61,8 @@ func TestWarningsAreOfEachCrossing(t *testing.T) {
 		c := crossings{share: uint64(share), size: 10_000}
 		b := warned(t, share, func(w budget.Warning) {
 			c.got++
-			assert.Equal(t, budget.Warning{Arena: "level", Key: "regions[1].size", Used: w.Used, Size: c.size, Share: share, Labels: w.Labels}, w)
+			assert.Equal(t, budget.Warning{Arena: "level", Key: "regions[1].size", Used: w.Used, Size: c.size,
+				Share: share, Labels: w.Labels}, w)
 			assert.GreaterOrEqual(t, 100*w.Used, c.share*c.size)
 			sum := uint64(0)
 			for i, u := range w.Labels {
@@ -361,14 +364,14 @@ func TestWarningsAllocateNothing(t *testing.T) {
 // The mark of a warning is in the tick of its load, as a peak is.
 func TestWarningsOverTime(t *testing.T) {
 	b := warned(t, 50, nil) // counted all the same
-	line := b.Timeline(0)
+	line := timeline.Start(b, 0)
 	for _, n := range []int{1000, 6000, 1000, 1000, 8000} {
 		mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(n) })
 		line.Sample()
 		require.NoError(t, b.NextFrame())
 	}
-	const load, warn = budget.MarkLoad, budget.MarkLoad | budget.MarkWarn
-	assert.Equal(t, []budget.Mark{load, warn, load, load, warn}, line.Read().Arenas[1].Marks)
+	const load, warn = timeline.MarkLoad, timeline.MarkLoad | timeline.MarkWarn
+	assert.Equal(t, []timeline.Mark{load, warn, load, load, warn}, line.Read().Arenas[1].Marks)
 	assert.Equal(t, "load, warning", warn.String())
 	assert.Equal(t, 2, b.Published().Arenas[1].Warnings)
 }
@@ -376,8 +379,9 @@ func TestWarningsOverTime(t *testing.T) {
 // Reconfigure keeps the share, of the new size.
 func TestWarningsAfterReconfigure(t *testing.T) {
 	var list []budget.Warning
-	b := open(t, budget.Plan{Name: "moved", OnWarn: func(w budget.Warning) { list = append(list, w) }, Regions: []budget.RegionPlan{
-		{Name: "low", Size: 64 * budget.KiB, Warn: 50}, {Name: "high", Size: 192 * budget.KiB, Warn: 50}}})
+	b := open(t, budget.Plan{Name: "moved", OnWarn: func(w budget.Warning) { list = append(list, w) },
+		Regions: []budget.RegionPlan{
+			{Name: "low", Size: 64 * budget.KiB, Warn: 50}, {Name: "high", Size: 192 * budget.KiB, Warn: 50}}})
 	half := func(s scope.Scope) { s.Bytes(40 * budget.KiB) }
 	mustLoad(t, b, "low", half)
 	mustLoad(t, b, "high", half)
@@ -403,12 +407,13 @@ func TestWarningsAfterReconfigure(t *testing.T) {
 func TestNoWarningsWithoutARun(t *testing.T) {
 	plan := budget.Plan{Name: "dry", Regions: []budget.RegionPlan{{Name: "level", Size: 10_000, Warn: 50}},
 		OnWarn: func(budget.Warning) { t.Error("warned") }}
-	arenas, err := budget.Dry(plan)
+	dry, err := openDry(plan)
 	require.NoError(t, err)
-	for _, e := range []stack.Event{{Kind: stack.EventOpen, Name: "level"}, {Kind: stack.EventGrow, Size: 9000}, {Kind: stack.EventClose}} {
-		require.NoError(t, arenas.List()[0].Play(e))
+	for _, e := range []stack.Event{{Kind: stack.EventOpen, Name: "level"}, {Kind: stack.EventGrow, Size: 9000},
+		{Kind: stack.EventClose}} {
+		require.NoError(t, stacks(dry)[0].Play(e))
 	}
-	assert.Zero(t, arenas.Report().Arenas[0].Warnings)
+	assert.Zero(t, dryReport(dry).Arenas[0].Warnings)
 	report, err := budget.Measure(plan, func(b *budget.Budget) error {
 		_, err := load(b, "level", func(s scope.Scope) error { s.Bytes(3000); return nil })
 		return err
@@ -434,8 +439,9 @@ func TestNoWarningsWithoutAShare(t *testing.T) {
 // TestHeapsWarnOfTheirUse: two heaps that are full at different moments are never full together.
 func TestHeapsWarnOfTheirUse(t *testing.T) {
 	warnings := 0
-	b := open(t, budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB, Warn: 75}},
-		OnWarn: func(budget.Warning) { warnings++ }})
+	b := open(t,
+		budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB, Warn: 75}},
+			OnWarn: func(budget.Warning) { warnings++ }})
 	_, err := load(b, "level", func(s scope.Scope) error {
 		for range 2 {
 			h, err := arena.NewHeap(s.BytesUnzeroed(112*budget.KiB, 64), 0)
@@ -506,7 +512,8 @@ func TestHeapsWarn(t *testing.T) {
 			for round := range 2 {
 				got := crossAndFall(t, h, warnings)
 				assert.Greater(t, got.Used, uint64(size*3/4))
-				assert.Equal(t, budget.Warning{Arena: "level", Key: "regions[0].size", Used: got.Used, Size: size, Share: 75, Labels: got.Labels}, got)
+				assert.Equal(t, budget.Warning{Arena: "level", Key: "regions[0].size", Used: got.Used, Size: size,
+					Share: 75, Labels: got.Labels}, got)
 				assert.Equal(t, "blocks", got.Labels[0].Name)
 				assert.Equal(t, round+1, b.Published().Arena("level").Warnings)
 			}

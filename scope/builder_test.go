@@ -41,8 +41,9 @@ func TestBuilderThatIsFull(t *testing.T) {
 			b.Push(point{1, 2})
 		}
 	})
-	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "builder" asked for 8 bytes, 0 of 65536 are free; `+
-		`held by "builder" (64536 bytes), "load" (1000 bytes); raise scratch.size in the plan to 65544 or more`)
+	assert.EqualError(t, err,
+		`budget "test": scratch 0.0 is full: scope "builder" asked for 8 bytes, 0 of 65536 are free; `+
+			`held by "builder" (64536 bytes), "load" (1000 bytes); raise scratch.size in the plan to 65544 or more`)
 	assert.Zero(t, scratch.Depth())
 	assert.Zero(t, scratch.Stats().Used)
 }

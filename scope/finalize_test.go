@@ -202,8 +202,9 @@ func TestOwnedPlacesAreGivenBack(t *testing.T) {
 	}
 	assert.Equal(t, 8, scratch.Stats().Owned)
 	late := &closer{id: 9}
-	assert.PanicsWithError(t, `budget "test": scratch 0.0: all 8 places for owned values are taken: scope "a" asked for one more; `+
-		`raise limits.owned in the plan to 9 or more`, func() { s.Own(late) })
+	assert.PanicsWithError(t,
+		`budget "test": scratch 0.0: all 8 places for owned values are taken: scope "a" asked for one more; `+
+			`raise limits.owned in the plan to 9 or more`, func() { s.Own(late) })
 	assert.Equal(t, 1, late.times, "nothing is lost")
 	for i, h := range handles {
 		assert.Equal(t, i, h.Value())
@@ -237,7 +238,8 @@ func TestOwnedOfAnotherLife(t *testing.T) {
 		ids[uint32(*(*uint64)(unsafe.Pointer(&other)))] = true
 		_ = b.Close()
 	}
-	assert.Less(t, len(ids), 50, "ids are used again, so the list of arenas is as long as the most that were open at once")
+	assert.Less(t, len(ids), 50, "ids are used again, so the list of arenas is as long as the most that were open "+
+		"at once")
 
 	b = open(t)
 	s = b.Scratch(0, 0).Open("a")
@@ -297,8 +299,8 @@ func TestCFinalizerThatPanics(t *testing.T) {
 	require.NoError(t, load(0, 1, 4, 5, 8))
 	err := b.Region("level").Rewind(t.Context())
 	assert.Equal(t, []int64{100, 8, 5, 4, 1, 0}, closed)
-	assert.EqualError(t, err, "budget \"test\": region level, scope \"level\": a finalizer of C panicked: called from C\n"+
-		"budget \"test\": region level, scope \"level\": a finalizer of C panicked: called from C")
+	assert.EqualError(t, err, "budget \"test\": region level, scope \"level\": a finalizer of C panicked: called "+
+		"from C\nbudget \"test\": region level, scope \"level\": a finalizer of C panicked: called from C")
 	require.NoError(t, load(0), "the region is good")
 }
 

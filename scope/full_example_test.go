@@ -11,7 +11,9 @@ import (
 
 // A server whose match doesn't fit reports the key of the plan to raise, and goes on.
 func ExampleFullError() {
-	b, err := budget.Open(budget.Plan{Name: "server", Regions: []budget.RegionPlan{{Name: "match", Size: 64 * budget.KiB}}})
+	b,
+		err := budget.Open(budget.Plan{Name: "server",
+		Regions: []budget.RegionPlan{{Name: "match", Size: 64 * budget.KiB}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -23,7 +25,8 @@ func ExampleFullError() {
 		})
 		var full *scope.FullError
 		if errors.As(err, &full) {
-			fmt.Printf("%d players: %s asked for %d bytes; set %s to %d\n", players, full.Arena, full.Asked, full.Key, full.Need)
+			fmt.Printf("%d players: %s asked for %d bytes; set %s to %d\n", players, full.Arena, full.Asked,
+				full.Key, full.Need)
 			continue
 		}
 		fmt.Printf("%d players: %v\n", players, err)

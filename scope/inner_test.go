@@ -43,7 +43,8 @@ func TestReportTellsOfArenasWithin(t *testing.T) {
 		require.NoError(t, err)
 		require.NotNil(t, ring.Alloc(8, 8))
 		of := func(kind, scopeName string, s arena.Stats, live, failed uint64) stack.Inner {
-			return stack.Inner{Kind: kind, Scope: scopeName, Size: s.Size, Used: s.Used, Peak: s.Peak, Live: live, Failed: failed}
+			return stack.Inner{Kind: kind, Scope: scopeName, Size: s.Size, Used: s.Used, Peak: s.Peak, Live: live,
+				Failed: failed}
 		}
 		want = []stack.Inner{of("heap", "level", heap.Stats().Stats, 1, 1)}
 		all := append(want, of("buddy", "inside", buddy.Stats().Stats, 1, 0), of("ring", "inside", ring.Stats(), 1, 0))

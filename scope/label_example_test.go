@@ -31,7 +31,9 @@ func loadStudio(level budget.Region, textures int) error {
 
 // Reports name each label, and the error of a full level names the largest.
 func ExampleLabel() {
-	b, err := budget.Open(budget.Plan{Name: "studio", Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
+	b,
+		err := budget.Open(budget.Plan{Name: "studio",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}

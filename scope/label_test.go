@@ -38,7 +38,8 @@ func TestLabelOfAScopeThatCloses(t *testing.T) {
 	outer := open(t).Scratch(0, 0).Open("outer")
 	require.NoError(t, scope.Label(outer, "a", func() error {
 		s := outer.Open("s")
-		assert.PanicsWithError(t, `scope: BUG: Label of scope "outer" of scratch 0.0 while scope "s", opened in it, is open; close "s" first`,
+		assert.PanicsWithError(t,
+			`scope: BUG: Label of scope "outer" of scratch 0.0 while scope "s", opened in it, is open; close "s" first`,
 			func() { _ = scope.Label(outer, "c", func() error { panic("it ran") }) })
 		require.NoError(t, scope.Label(s, "b", func() error { s.Bytes(8); return s.Close() }))
 		outer.Bytes(5)
@@ -68,8 +69,9 @@ func TestTooManyLabels(t *testing.T) {
 		}
 		return nil
 	})
-	assert.EqualError(t, err, `budget "few": region level: all 2 places for labels are taken: scope "level" asked for one more; `+
-		`raise limits.labels in the plan to 3 or more`)
+	assert.EqualError(t, err,
+		`budget "few": region level: all 2 places for labels are taken: scope "level" asked for one more; `+
+			`raise limits.labels in the plan to 3 or more`)
 	assert.Equal(t, 4, ran)
 }
 
@@ -162,7 +164,8 @@ func (k *booked) compare() {
 
 // TestLabelsModel books at random and compares with sums.
 func TestLabelsModel(t *testing.T) {
-	b := budgettest.Open(t, budget.Plan{Name: "model", Regions: []budget.RegionPlan{{Name: "level", Size: 8 * budget.MiB}}})
+	b := budgettest.Open(t,
+		budget.Plan{Name: "model", Regions: []budget.RegionPlan{{Name: "level", Size: 8 * budget.MiB}}})
 	k := booked{t: t, b: b, random: rand.New(rand.NewPCG(7, 8)), ever: map[string]uint64{}}
 	for range 20 {
 		k.want = map[string]uint64{}
@@ -183,7 +186,8 @@ func TestLabelsModel(t *testing.T) {
 		require.NoError(t, b.Region("level").Rewind(t.Context()))
 		assert.Empty(t, labels(b))
 		for _, u := range b.Report().Arenas[0].Labels {
-			assert.GreaterOrEqual(t, u.Allocated, max(u.Peak, k.ever[u.Name]), "%s: constructors that fail take nodes, too", u.Name)
+			assert.GreaterOrEqual(t, u.Allocated, max(u.Peak, k.ever[u.Name]),
+				"%s: constructors that fail take nodes, too", u.Name)
 			assert.Less(t, u.Allocated, 2*k.ever[u.Name], u.Name)
 		}
 	}
@@ -215,15 +219,18 @@ func TestScopesAreCountedByName(t *testing.T) {
 		mesh := s.Open("mesh")
 		mesh.AllocUnzeroed(2, 1)
 		assert.Equal(t, []scope.Usage{
-			{Name: "level", Bytes: 100, Objects: counted(1), Peak: 100, PeakObjects: counted(1), Allocated: 100, AllocatedObjects: counted(1)},
-			{Name: "mesh", Bytes: 2, Objects: counted(1), Peak: 37, PeakObjects: counted(2), Allocated: 86, AllocatedObjects: counted(10)},
+			{Name: "level", Bytes: 100, Objects: counted(1), Peak: 100, PeakObjects: counted(1), Allocated: 100,
+				AllocatedObjects: counted(1)},
+			{Name: "mesh", Bytes: 2, Objects: counted(1), Peak: 37, PeakObjects: counted(2), Allocated: 86,
+				AllocatedObjects: counted(10)},
 			{Name: "texture", Peak: 11, PeakObjects: counted(2), Allocated: 33, AllocatedObjects: counted(6)},
 		}, byName(b), "what is open counts too")
 		require.NoError(t, mesh.Close())
 		s.Temp(64).AllocUnzeroed(64, 1)
 		return nil
 	}))
-	gone := []scope.Usage{{Name: "mesh", Peak: 37, PeakObjects: counted(2), Allocated: 86, AllocatedObjects: counted(10)},
+	gone := []scope.Usage{{Name: "mesh", Peak: 37, PeakObjects: counted(2), Allocated: 86,
+		AllocatedObjects: counted(10)},
 		{Name: "texture", Peak: 11, PeakObjects: counted(2), Allocated: 33, AllocatedObjects: counted(6)},
 		{Name: "temp", Peak: 64, Allocated: 64}}
 	level := scope.Usage{Name: "level", Bytes: 120, Objects: counted(2), Peak: 120, PeakObjects: counted(2),
@@ -255,7 +262,9 @@ func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
 		for _, name := range []string{"sound", "more", "most"} {
 			x := s.Open("f")
 			require.NoError(t, scope.Label(x, name, func() error { x.AllocUnzeroed(1, 1); return nil }))
-			held := slices.DeleteFunc(b.Region("level").Report().Labels, func(u scope.Usage) bool { return u.Bytes == 0 })
+			held := slices.DeleteFunc(b.Region("level").Report().Labels, func(u scope.Usage) bool {
+				return u.Bytes == 0
+			})
 			require.Len(t, held, 1)
 			assert.Equal(t, name, held[0].Name, "what is live has its name")
 			assert.EqualValues(t, 1, held[0].Bytes)
@@ -264,7 +273,8 @@ func TestMoreNamesThanPlacesAreOthers(t *testing.T) {
 		return nil
 	}))
 	r := b.Region("level").Report()
-	assert.Equal(t, []scope.Usage{{Name: "level"}, {Name: "a", Peak: 1, PeakObjects: counted(1), Allocated: 1, AllocatedObjects: counted(1)},
+	assert.Equal(t, []scope.Usage{{Name: "level"}, {Name: "a", Peak: 1, PeakObjects: counted(1), Allocated: 1,
+		AllocatedObjects: counted(1)},
 		{Name: "others", Peak: 100, PeakObjects: counted(5), Allocated: 258, AllocatedObjects: counted(16)}}, r.Scopes)
 	assert.Equal(t, []scope.Usage{{Name: "sound", Peak: 3, Allocated: 4}, {Name: "music", Peak: 4, Allocated: 4},
 		{Name: "others", Peak: 1, Allocated: 2}}, r.Labels)
@@ -308,7 +318,8 @@ func TestNamesOfScopesThatGoAnotherWay(t *testing.T) {
 		return nil
 	}))
 	assert.Equal(t, []scope.Usage{
-		{Name: "level", Bytes: 4, Objects: counted(1), Peak: 4, PeakObjects: counted(1), Allocated: 4, AllocatedObjects: counted(1)},
+		{Name: "level", Bytes: 4, Objects: counted(1), Peak: 4, PeakObjects: counted(1), Allocated: 4,
+			AllocatedObjects: counted(1)},
 		{Name: "x", Peak: 108, PeakObjects: counted(2), Allocated: 109, AllocatedObjects: counted(3)},
 		{Name: "ends", Peak: 56, PeakObjects: counted(2), Allocated: 56, AllocatedObjects: counted(2)},
 		{Name: "Ring", Peak: 3, PeakObjects: counted(1), Allocated: 3, AllocatedObjects: counted(1)},

@@ -22,7 +22,8 @@ func layoutBlock(t *testing.T, size int) ([]byte, *stack.Stack) {
 
 // requireLayout checks that the parts cover the block. It returns the bytes and the number of parts
 // of each kind.
-func requireLayout(t *testing.T, st *stack.Stack, a arena.Inner, kind string, block []byte) (bytes, counts map[string]uint64) {
+func requireLayout(t *testing.T, st *stack.Stack, a arena.Inner, kind string, block []byte) (bytes,
+	counts map[string]uint64) {
 	t.Helper()
 	l, code := st.Layout(a.Block(), uint64(len(block)))
 	require.Equal(t, arena_c.OK, code)
@@ -169,8 +170,12 @@ func TestLayoutOfTheDamaged(t *testing.T) {
 		"small": func(i int) byte { return byte(random.Uint32N(16) * uint32(1-i%8/2)) },
 	}
 	for name, inner := range map[string]func() (arena.Inner, error){
-		"Heap":      func() (arena.Inner, error) { h, err := arena.NewHeap(block, 8); h.Alloc(100, 8); return h, err },
-		"Buddy":     func() (arena.Inner, error) { b, err := arena.NewBuddy(block, 64); b.Alloc(100, 8); return b, err },
+		"Heap": func() (arena.Inner, error) { h, err := arena.NewHeap(block, 8); h.Alloc(100, 8); return h, err },
+		"Buddy": func() (arena.Inner, error) {
+			b, err := arena.NewBuddy(block, 64)
+			b.Alloc(100, 8)
+			return b, err
+		},
 		"Ring":      func() (arena.Inner, error) { r, err := arena.NewRing(block); r.Alloc(100, 8); return r, err },
 		"BlockPool": func() (arena.Inner, error) { return arena.NewBlockPool[[3]uint64](block) },
 	} {

@@ -121,10 +121,12 @@ func TestLeaksAreToldWhole(t *testing.T) {
 		}
 	}
 	require.Len(t, told, 2)
-	assert.Equal(t, `budget "test": scratch 0.0, scope "match": an arena.Buddy of 4096 bytes ends with 1 live block, 128 bytes used; `+
-		`free each before the scope closes, or call MayLive`, told[0])
-	assert.Regexp(t, `^budget "test": scratch 0.0, scope "match": an arena.Heap of 16384 bytes ends with 102 live blocks, \d+ bytes used; `+
-		`free each before the scope closes, or call MayLive$`, told[1])
+	assert.Equal(t,
+		`budget "test": scratch 0.0, scope "match": an arena.Buddy of 4096 bytes ends with 1 live block, 128 bytes used; `+`free each before the scope closes, or call MayLive`,
+		told[0])
+	assert.Regexp(t,
+		`^budget "test": scratch 0.0, scope "match": an arena.Heap of 16384 bytes ends with 102 live blocks, \d+ bytes used; `+`free each before the scope closes, or call MayLive$`,
+		told[1])
 	assert.EqualValues(t, 103, scope.StackOf(s).Stats().Leaks)
 }
 
@@ -142,13 +144,17 @@ func TestLeaksSayWhoAllocated(t *testing.T) {
 		made  func(block []byte) sharer
 	}{
 		{[]string{
-			"made at:", "3 blocks, 3000 bytes, allocated at:", "1 block, 700 bytes, allocated at:", "1 block, 250 bytes, allocated at:",
-			"1 block, 100 bytes, allocated by C, or at a place no longer known", "2 blocks, 20 bytes, allocated at:",
-		}, func(block []byte) sharer { return made[arena.Heap](t)(arena.NewHeap(block, 8)) }},
+			"made at:", "3 blocks, 3000 bytes, allocated at:", "1 block, 700 bytes, allocated at:",
+			"1 block, 250 bytes, allocated at:", "1 block, 100 bytes, allocated by C, or at a place no longer known",
+			"2 blocks, 20 bytes, allocated at:"}, func(block []byte) sharer {
+			return made[arena.Heap](t)(arena.NewHeap(block, 8))
+		}},
 		{[]string{
-			"made at:", "3 blocks, 3072 bytes, allocated at:", "1 block, 1024 bytes, allocated at:", "1 block, 256 bytes, allocated at:",
-			"2 blocks, 128 bytes, allocated at:", "1 block, 128 bytes, allocated by C, or at a place no longer known",
-		}, func(block []byte) sharer { return made[arena.Buddy](t)(arena.NewBuddy(block, 64)) }},
+			"made at:", "3 blocks, 3072 bytes, allocated at:", "1 block, 1024 bytes, allocated at:",
+			"1 block, 256 bytes, allocated at:", "2 blocks, 128 bytes, allocated at:",
+			"1 block, 128 bytes, allocated by C, or at a place no longer known"}, func(block []byte) sharer {
+			return made[arena.Buddy](t)(arena.NewBuddy(block, 64))
+		}},
 	} {
 		_, s := opened(t, "match")
 		a := k.made(s.BytesUnzeroed(16<<10, 64))
@@ -254,11 +260,18 @@ func TestWhatFailedLeaksNothing(t *testing.T) {
 	s := scratch.Open("all")
 	st := scope.StackOf(s)
 	assert.Equal(t, errMark, s.Do("fails", func(s scope.Scope) error { begin(s); return errMark }))
-	err := s.Do("is full", func(s scope.Scope) error { begin(s); begin(s); s.Open("inside").Bytes(1 << 20); return nil })
+	err := s.Do("is full", func(s scope.Scope) error {
+		begin(s)
+		begin(s)
+		s.Open("inside").Bytes(1 << 20)
+		return nil
+	})
 	var full *scope.FullError
 	require.ErrorAs(t, err, &full)
 	assert.Equal(t, full.Error(), err.Error())
-	assert.PanicsWithValue(t, "boom", func() { _ = s.Do("panics", func(s scope.Scope) error { begin(s); panic("boom") }) })
+	assert.PanicsWithValue(t, "boom", func() {
+		_ = s.Do("panics", func(s scope.Scope) error { begin(s); panic("boom") })
+	})
 	_, err = marks.Make(s, func(*mark) error {
 		begin(s)
 		require.Contains(t, first(s.Do("inside", func(s scope.Scope) error { begin(s); return nil })), "1 live block")
@@ -283,7 +296,8 @@ func TestArenasInBlocks(t *testing.T) {
 	s = open(t).Scratch(0, 0).Open("s")
 	linear := made[arena.Linear](t)(arena.NewLinear(s.BytesUnzeroed(4096, 64)))
 	made[arena.Heap](t)(arena.NewHeap(beside(linear), 0)).Alloc(1, 1)
-	assert.Contains(t, first(s.Close()), "an arena.Heap of 1024 bytes ends with 1 live block", "a linear frees no block")
+	assert.Contains(t, first(s.Close()), "an arena.Heap of 1024 bytes ends with 1 live block",
+		"a linear frees no block")
 }
 
 func TestBytesOfSomethingElse(t *testing.T) {

@@ -192,8 +192,9 @@ func TestListThatIsFull(t *testing.T) {
 			assert.LessOrEqual(t, l.Len(), 3)
 		}
 	})
-	assert.EqualError(t, err, `budget "test": scratch 0.0 is full: scope "load" asked for 24 bytes, 0 of 65536 are free; `+
-		`held by "load" (65536 bytes); raise scratch.size in the plan to 65560 or more`)
+	assert.EqualError(t, err,
+		`budget "test": scratch 0.0 is full: scope "load" asked for 24 bytes, 0 of 65536 are free; `+
+			`held by "load" (65536 bytes); raise scratch.size in the plan to 65560 or more`)
 	assert.ErrorIs(t, err, scope.ErrFull)
 	assert.Zero(t, scratch.Stats().Used)
 	s := scratch.Open("s")
@@ -212,7 +213,8 @@ func TestListMisused(t *testing.T) {
 	l.Push(point{1, 2})
 	inner := s.Open("inner")
 	assert.ErrorContains(t, recovered(func() { l.Push(point{}) }), `in scope "s" of scratch 0.0 while scope "inner"`)
-	assert.ErrorContains(t, recovered(func() { points.List(s) }), `List in scope "s" of scratch 0.0 while scope "inner"`)
+	assert.ErrorContains(t, recovered(func() { points.List(s) }),
+		`List in scope "s" of scratch 0.0 while scope "inner"`)
 	assert.False(t, l.TryPush(point{}))
 	require.NoError(t, inner.Close())
 	_, err := marks.Make(s, func(*mark) error {
@@ -296,7 +298,8 @@ func TestListHoldsNoAddress(t *testing.T) {
 		var words []uint64
 		for _, x := range l.All() {
 			if *x == 0 || *x == 14 {
-				words = append(words, *(*uint64)(unsafe.Add(unsafe.Pointer(x), -16)), *(*uint64)(unsafe.Add(unsafe.Pointer(x), -8)))
+				words = append(words, *(*uint64)(unsafe.Add(unsafe.Pointer(x), -16)),
+					*(*uint64)(unsafe.Add(unsafe.Pointer(x), -8)))
 			}
 		}
 		images[i] = fmt.Sprint(words)

@@ -74,8 +74,8 @@ func TestMakeThatFailsLeavesNothing(t *testing.T) {
 // TestTextsInConstructors: a constructor that fails frees the bytes allocated meanwhile. A Text
 // that is older would still use them, so its Add is refused.
 func TestTextsInConstructors(t *testing.T) {
-	const refused = "scope: BUG: Add inside a constructor to a Text that is older: the new bytes are freed if the constructor fails; " +
-		"make it, or a Clone of it, inside the constructor"
+	const refused = "scope: BUG: Add inside a constructor to a Text that is older: the new bytes are freed if the " +
+		"constructor fails; make it, or a Clone of it, inside the constructor"
 	s := open(t).Scratch(0, 0).Open("a")
 	text := func(s scope.Scope) func() { // allocates at its first call
 		text := s.Text()

@@ -83,14 +83,17 @@ func TestPoolsThatCannotBe(t *testing.T) {
 	refused(no+"a pool of -1 chunks: give 0 or more", func() { points.SharedPool(s, -1) })
 	refused(no+"a pool of -1 chunks: give 0 or more", func() { points.HandlePool(s, -1) })
 	if count := uint64(1) << 32; count <= math.MaxInt {
-		refused(no+"a pool of 4294967296 chunks: handles name fewer than 2^32", func() { points.HandlePool(s, int(count)) })
+		refused(no+"a pool of 4294967296 chunks: handles name fewer than 2^32", func() {
+			points.HandlePool(s, int(count))
+		})
 	}
 	full := recovered(func() { points.HandlePool(s, min(1<<32-1, math.MaxInt)) })
 	assert.ErrorIs(t, full, scope.ErrFull)
 	refused(no+"a pool of struct {}, which has no bytes, so an address can't identify a value; use a HandlePool",
 		func() { empties.Pool(s, 1) })
 	inner := s.Open("inner")
-	refused(no+`Pool in scope "a" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`, func() { points.HandlePool(s, 1) })
+	refused(no+`Pool in scope "a" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`,
+		func() { points.HandlePool(s, 1) })
 	require.NoError(t, inner.Close())
 
 	nothing := empties.HandlePool(s, 2)
@@ -189,7 +192,8 @@ func TestPutWhileItsFinalizerRuns(t *testing.T) {
 			return nil
 		}
 		assert.Nil(t, pool.At(0))
-		assert.EqualError(t, recovered(func() { _ = pool.Put(x) }), "scope: BUG: Put of a scope_test.point: put already")
+		assert.EqualError(t, recovered(func() { _ = pool.Put(x) }),
+			"scope: BUG: Put of a scope_test.point: put already")
 		if closes {
 			return s.Close()
 		}

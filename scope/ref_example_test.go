@@ -52,14 +52,18 @@ func ExampleAddr() {
 // ExampleRef lets systems refer to the level: after the rewind Get returns nil, and never another
 // heron.
 func ExampleRef() {
-	b, err := budget.Open(budget.Plan{Name: "example", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
-		{Name: "level", Size: 64 * budget.KiB}}})
+	b,
+		err := budget.Open(budget.Plan{Name: "example",
+		Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
+			{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}
 	defer b.Close()
 	ctx := context.Background()
-	systems, err := budget.Load(ctx, b.Region("systems"), func(s scope.Scope) (*Camera, error) { return cameras.New(s), nil })
+	systems, err := budget.Load(ctx, b.Region("systems"), func(s scope.Scope) (*Camera, error) {
+		return cameras.New(s), nil
+	})
 	if err != nil {
 		panic(err)
 	}

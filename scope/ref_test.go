@@ -77,8 +77,8 @@ func TestRefRefusesWhatLiesElsewhere(t *testing.T) {
 
 	pool := points.Pool(s, 4)
 	chunk := pool.Get()
-	assert.PanicsWithError(t, "scope: BUG: RefTo of a scope_test.point that is a chunk of a pool, which may be put and taken again; "+
-		"name it by a handle, of a HandlePool", func() { scope.RefTo(s, chunk) })
+	assert.PanicsWithError(t, "scope: BUG: RefTo of a scope_test.point that is a chunk of a pool, which may be put "+
+		"and taken again; name it by a handle, of a HandlePool", func() { scope.RefTo(s, chunk) })
 	behind := points.New(s)
 	assert.Same(t, behind, scope.RefTo(s, behind).Get())
 
@@ -102,9 +102,11 @@ func TestRefToTemporaries(t *testing.T) {
 	assert.Same(t, x, second.Get())
 	assert.Same(t, &list[0], scope.RefTo(older, &list[0]).Get(), "not the newest, and there")
 	beyond := (*point)(unsafe.Add(unsafe.Pointer(x), 64))
-	for temp, wrong := range map[scope.Scope][]*point{newer: {beyond, &list[0], points.New(s), {}}, older: {x, beyond, points.New(s), {}}} {
+	for temp, wrong := range map[scope.Scope][]*point{newer: {beyond, &list[0], points.New(s), {}},
+		older: {x, beyond, points.New(s), {}}} {
 		for _, x := range wrong {
-			assert.PanicsWithError(t, `scope: BUG: RefTo of a scope_test.point that is not in scope "temp" of scratch 0.0 itself`,
+			assert.PanicsWithError(t,
+				`scope: BUG: RefTo of a scope_test.point that is not in scope "temp" of scratch 0.0 itself`,
 				func() { scope.RefTo(temp, x) })
 		}
 	}
@@ -261,7 +263,8 @@ func TestForgedRef(t *testing.T) {
 			require.Zero(t, uintptr(unsafe.Pointer(got))%4)
 		}
 	}
-	for _, forged := range [][2]uint64{{1<<64 - 1, 1<<64 - 1}, {words(&good)[0], 1<<64 - 1}, {words(&good)[0], 1<<40 - 1}, {0, 0}, {1, 1}} {
+	for _, forged := range [][2]uint64{{1<<64 - 1, 1<<64 - 1}, {words(&good)[0], 1<<64 - 1},
+		{words(&good)[0], 1<<40 - 1}, {0, 0}, {1, 1}} {
 		require.Nil(t, (*(*scope.Ref[point])(unsafe.Pointer(&forged))).Get(), "%#x", forged)
 	}
 }

@@ -59,9 +59,13 @@ func TestWhatIsOneRequest(t *testing.T) {
 		"builder":  {1, func(s scope.Scope) { b := points.Build(s); b.Push(point{}); b.Done() }},
 		"no bytes": {0, func(s scope.Scope) { s.Text() }},
 		// the second in place
-		"text":         {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }},
-		"append":       {2, func(s scope.Scope) { chars.Append(s, chars.Append(s, nil, 1), 2) }},
-		"append moves": {3, func(s scope.Scope) { list := chars.Slice(s, 1); chars.Slice(s, 1); chars.Append(s, list, 2) }},
+		"text":   {2, func(s scope.Scope) { text := s.Text(); text.Add("one").Add("two") }},
+		"append": {2, func(s scope.Scope) { chars.Append(s, chars.Append(s, nil, 1), 2) }},
+		"append moves": {3, func(s scope.Scope) {
+			list := chars.Slice(s, 1)
+			chars.Slice(s, 1)
+			chars.Append(s, list, 2)
+		}},
 		"append in capacity": {1, func(s scope.Scope) {
 			chars.Append(s, chars.SliceCap(s, 0, 2), 2)
 		}},
@@ -89,9 +93,11 @@ func TestARefusalOnPurposeSaysSo(t *testing.T) {
 	}{
 		`"query" asked for 8 bytes, 65472 of 65536 are free; held by "query" (64 bytes)`: {1, func() { points.New(s) }},
 		`"query" asked for 3 bytes, 65472 of 65536 are free; held by "query" (64 bytes)`: {1, func() { s.Bytes(3) }},
-		`"inner" asked for one more of 8 scopes`:                                         {1, func() { s.Open("inner") }},
-		`"query" asked for one more of 8 owned values`:                                   {1, func() { s.Keep(t) }},
-		`"query" asked for one more of 32 labels`:                                        {1, func() { label(s) }},
+		`"inner" asked for one more of 8 scopes`: {1, func() {
+			s.Open("inner")
+		}},
+		`"query" asked for one more of 8 owned values`: {1, func() { s.Keep(t) }},
+		`"query" asked for one more of 32 labels`:      {1, func() { label(s) }},
 	} {
 		arena_c.FailAt(c.n)
 		refused := func() (v any) {

@@ -127,7 +127,9 @@ func TestRoomsOfBudgets(t *testing.T) {
 	plan := budget.Plan{Name: "inner", Regions: []budget.RegionPlan{{Name: "level", Size: 4096}}}
 	need, err := plan.Need()
 	require.NoError(t, err)
-	big, err := budget.Open(budget.Plan{Name: "big", Regions: []budget.RegionPlan{{Name: "level", Size: need + budget.MiB}}})
+	big,
+		err := budget.Open(budget.Plan{Name: "big",
+		Regions: []budget.RegionPlan{{Name: "level", Size: need + budget.MiB}}})
 	require.NoError(t, err)
 	load := func(b *budget.Budget, fn func(s scope.Scope)) {
 		_, err := budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*point, error) {
@@ -168,7 +170,8 @@ func TestRoomsOfManyArenas(t *testing.T) {
 		for _, r := range plan.Regions {
 			_, err = budget.Load(t.Context(), b.Region(r.Name), func(s scope.Scope) (*point, error) {
 				made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(1024, 64), 0))
-				assert.Equal(t, []arena_c.RoomKind{arena_c.RoomHeap}, kindsOf(scope.StackOf(s)), "%s of %d", r.Name, regions)
+				assert.Equal(t, []arena_c.RoomKind{arena_c.RoomHeap}, kindsOf(scope.StackOf(s)), "%s of %d",
+					r.Name, regions)
 				return nil, nil
 			})
 			require.NoError(t, err)

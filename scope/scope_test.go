@@ -18,7 +18,8 @@ import (
 func TestDoTellsOfScopesLeftOpen(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	err := scratch.Do("a", func(s scope.Scope) error { s.Open("b").Open("c"); return nil })
-	assert.EqualError(t, err, `scope: BUG: 2 scopes of scratch 0.0 were left open: "b", "c"; close each in the function that opens it`)
+	assert.EqualError(t, err,
+		`scope: BUG: 2 scopes of scratch 0.0 were left open: "b", "c"; close each in the function that opens it`)
 	err = scratch.Do("a", func(scope.Scope) error {
 		left := scratch.Open("left")
 		newMark(left, 1, doFail)
@@ -74,7 +75,8 @@ func TestPlainRefusesGoPointers(t *testing.T) {
 	type named struct {
 		A struct{ Name string }
 	}
-	assert.PanicsWithValue(t, "scope: named.A.Name (string) holds a Go pointer; use arena.String, or arena.Inline for a short text", func() { scope.Plain[named]() })
+	assert.PanicsWithValue(t, "scope: named.A.Name (string) holds a Go pointer; use arena.String, or arena.Inline "+
+		"for a short text", func() { scope.Plain[named]() })
 	assert.Panics(t, func() { scope.Object(func(*named) error { return nil }) })
 	assert.PanicsWithValue(t, "scope: Text (scope.Text) holds a Go pointer; use scope.Owned, which Scope.Keep gives",
 		func() { scope.Plain[scope.Text]() })
@@ -92,8 +94,12 @@ func TestZeroHandles(t *testing.T) {
 			func() { s.AllocUnzeroed(1, 1) }, func() { s.Bytes(1) }, func() { s.BytesUnzeroed(1, 64) },
 			func() { s.Open("a") }, func() { _ = s.Close() }, func() { _ = s.Err() },
 			func() { s.Free() }, func() { s.Temp(1) }, func() { s.Own(&closer{}) }, func() { newMark(s, 1, 0) },
-			func() { _, _ = marks.Make(s, func(*mark) error { return nil }) }, func() { points.Pool(s, 1) }, func() { pool.Get() },
-			func() { pool.Put(nil) }, func() { pool.Put(new(point)) }, func() { pool.Index(nil) }, func() { scratch.Open("a") }}
+			func() { _, _ = marks.Make(s, func(*mark) error { return nil }) }, func() {
+				points.Pool(s, 1)
+			}, func() { pool.Get() },
+			func() { pool.Put(nil) }, func() {
+				pool.Put(new(point))
+			}, func() { pool.Index(nil) }, func() { scratch.Open("a") }}
 	)
 	for i, zero := range zeros {
 		assert.Panics(t, zero, "%d", i)
@@ -142,7 +148,8 @@ func TestPickLeavesTheCallersScratchAlone(t *testing.T) {
 	c := second.Open("c")
 	assert.Equal(t, first, scratches.Pick(c))
 	assert.Equal(t, first, scratches.Pick(other, c))
-	assert.PanicsWithError(t, "scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a conflicting scope; raise scratch.each in the plan",
+	assert.PanicsWithError(t, "scope: BUG: Pick: each of scratch 0.0 to scratch 0.1 holds a conflicting scope; "+
+		"raise scratch.each in the plan",
 		func() { scratches.Pick(c, a) })
 	require.NoError(t, c.Close())
 	for _, conflicts := range [][]scope.Scope{{c}, {a, c}} {
@@ -249,7 +256,9 @@ func TestDoThatClosesItsBudget(t *testing.T) {
 	assert.EqualError(t, err, "said")
 	assert.NotNil(t, points.TryNew(newer), "it is still open")
 	scratch := first.Scratch(0, 0)
-	assert.PanicsWithError(t, "scope: BUG: Do on scratch 0.0, whose budget is closed", func() { _ = scratch.Do("do", nil) })
+	assert.PanicsWithError(t, "scope: BUG: Do on scratch 0.0, whose budget is closed", func() {
+		_ = scratch.Do("do", nil)
+	})
 	require.NoError(t, newer.Close())
 }
 

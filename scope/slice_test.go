@@ -47,11 +47,19 @@ func TestMisusedSlices(t *testing.T) {
 		{"a slice of -1 elements", func() { longs.TrySlice(s, -1) }},
 		{"a slice of -1 elements", func() { s.Bytes(-1) }},
 		{fmt.Sprintf("a slice of %d elements", math.MinInt), func() { s.Bytes(math.MinInt) }},
-		{"a slice aligned to 0: the alignment must be a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 0) }},
-		{"a slice aligned to 24: the alignment must be a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 24) }},
-		{"a slice aligned to 2097152: the alignment must be a power of two up to 1 MiB", func() { longs.SliceAligned(s, 1, 1<<21) }},
+		{"a slice aligned to 0: the alignment must be a power of two up to 1 MiB", func() {
+			longs.SliceAligned(s, 1, 0)
+		}},
+		{"a slice aligned to 24: the alignment must be a power of two up to 1 MiB", func() {
+			longs.SliceAligned(s, 1, 24)
+		}},
+		{"a slice aligned to 2097152: the alignment must be a power of two up to 1 MiB", func() {
+			longs.SliceAligned(s, 1, 1<<21)
+		}},
 		{fmt.Sprintf("a slice of %d and 1 more elements", math.MaxInt), func() { empties.Append(s, most, struct{}{}) }},
-		{fmt.Sprintf("a slice of %d and %[1]d more elements", half), func() { empties.Append(s, most[:half], most[:half]...) }},
+		{fmt.Sprintf("a slice of %d and %[1]d more elements", half), func() {
+			empties.Append(s, most[:half], most[:half]...)
+		}},
 	} {
 		used := scratch.Stats()
 		assert.PanicsWithError(t, "scope: BUG: "+misuse.want, misuse.do)
@@ -63,7 +71,8 @@ func TestMisusedSlices(t *testing.T) {
 func TestHugeSlicesAreFull(t *testing.T) {
 	scratch, s := opened(t, "s")
 	used := scratch.Stats().Used
-	for _, count := range []uint64{1 << 28, 1 << 30, 1 << 35, 1 << 37, 1 << 38, 1 << 60, 1<<61 - 1, 1 << 61, math.MaxInt} {
+	for _, count := range []uint64{1 << 28, 1 << 30, 1 << 35, 1 << 37, 1 << 38, 1 << 60, 1<<61 - 1, 1 << 61,
+		math.MaxInt} {
 		n := int(min(count, math.MaxInt))
 		for _, do := range []func(){
 			func() { longs.SliceCap(s, 1, n) },
@@ -81,7 +90,8 @@ func TestHugeSlicesAreFull(t *testing.T) {
 		lie := unsafe.Slice(&b, length)
 		for _, list := range [][]byte{nil, chars.Slice(s, 1)} {
 			err := recovered(func() { chars.Append(s, list, lie...) })
-			assert.ErrorContains(t, err, "asked for 274877906944 bytes", "also what is longer than a generation is wide")
+			assert.ErrorContains(t, err, "asked for 274877906944 bytes",
+				"also what is longer than a generation is wide")
 		}
 	}
 	_ = s.Close()
@@ -197,7 +207,9 @@ func TestAppendAsksForTheMaker(t *testing.T) {
 	var undeclared scope.Maker[uint64]
 	was := scratch.Stats()
 	for _, misuse := range []func(){
-		func() { undeclared.Append(s, list, 3) }, func() { undeclared.Append(s, list) }, func() { undeclared.Append(s, nil, 3, 4) },
+		func() { undeclared.Append(s, list, 3) }, func() {
+			undeclared.Append(s, list)
+		}, func() { undeclared.Append(s, nil, 3, 4) },
 	} {
 		assert.ErrorContains(t, recovered(misuse), "never declared")
 	}
@@ -301,14 +313,19 @@ func TestAppendThatIsFull(t *testing.T) {
 		require.Zero(t, s.Free(), "the last byte can be had")
 		want := slices.Clone(list)
 		for _, more := range []int{1, 2, 1000} {
-			assert.PanicsWithError(t, fmt.Sprintf(`budget "test": scratch 0.0 is full: scope "s" asked for %d bytes, 0 of 65536 are free; `+
-				`held by "s" (65536 bytes); raise scratch.size in the plan to %d or more`, more*8, scratchSize+more*8),
+			assert.PanicsWithError(t,
+				fmt.Sprintf(`budget "test": scratch 0.0 is full: scope "s" asked for %d bytes, 0 of 65536 are free; `+
+					`held by "s" (65536 bytes); raise scratch.size in the plan to %d or more`,
+					more*8, scratchSize+more*8),
 				func() { list = longs.Append(s, list, count(0, more)...) })
 			assert.True(t, slices.Equal(want, list), "the list is unchanged")
 		}
 		assert.Equal(t, counted(1), scratch.Stats().Objects)
-		assert.PanicsWithError(t, `budget "test": scratch 0.0 is full: scope "s" asked for 16 bytes, 0 of 65536 are free; `+
-			`held by "s" (65536 bytes); raise scratch.size in the plan to 65552 or more`, func() { longs.Append(s, []uint64{1}, 2) })
+		assert.PanicsWithError(t,
+			`budget "test": scratch 0.0 is full: scope "s" asked for 16 bytes, 0 of 65536 are free; `+
+				`held by "s" (65536 bytes); raise scratch.size in the plan to 65552 or more`, func() {
+				longs.Append(s, []uint64{1}, 2)
+			})
 		list = longs.Append(s, list, 1)
 		return nil
 	})
@@ -340,15 +357,20 @@ func TestAppendToAScopeThatMayNot(t *testing.T) {
 	outer := scratch.Open("outer")
 	list := longs.SliceCap(outer, 1, 4)
 	inner := outer.Open("inner")
-	refused(`scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`, outer, list)
+	refused(`scope: BUG: allocation in scope "outer" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`,
+		outer, list)
 	require.NoError(t, inner.Close())
 	again := outer.Open("again")
 	refused("scope: BUG: allocation in a closed scope of scratch 0.0", inner, longs.SliceCap(again, 1, 4))
 	require.NoError(t, again.Close())
 
 	var level scope.Scope
-	require.NoError(t, inLevel(t, b, func(s scope.Scope) error { level, list = s, longs.SliceCap(s, 1, 4); return nil }))
-	refused(`scope: BUG: allocation in scope "level" of region level, which is frozen since its load returned`, level, list)
+	require.NoError(t, inLevel(t, b, func(s scope.Scope) error {
+		level, list = s, longs.SliceCap(s, 1, 4)
+		return nil
+	}))
+	refused(`scope: BUG: allocation in scope "level" of region level, which is frozen since its load returned`,
+		level, list)
 
 	assert.Error(t, b.Close())
 	want := "scope: BUG: use of a scope whose budget is closed"
@@ -393,10 +415,12 @@ func TestAllocBounds(t *testing.T) {
 	const text = "scope: BUG: AllocUnzeroed: the alignment must be a power of two up to 64 (BytesUnzeroed: up to 1 MiB)"
 	scratch, a := opened(t, "a")
 	for _, bad := range []uint64{0, 3, 1<<20 + 1, 1 << 21} {
-		assert.ErrorContains(t, recovered(func() { a.BytesUnzeroed(1, bad) }), "the alignment must be a power of two up to 1 MiB")
+		assert.ErrorContains(t, recovered(func() { a.BytesUnzeroed(1, bad) }),
+			"the alignment must be a power of two up to 1 MiB")
 	}
 	assert.EqualError(t, recovered(func() { a.BytesUnzeroed(-1, 8) }), "scope: BUG: a slice of -1 bytes")
-	assert.ErrorIs(t, scratch.Do("do", func(s scope.Scope) error { s.BytesUnzeroed(scratchSize+1, 1); return nil }), scope.ErrFull)
+	assert.ErrorIs(t, scratch.Do("do", func(s scope.Scope) error { s.BytesUnzeroed(scratchSize+1, 1); return nil }),
+		scope.ErrFull)
 	for i := range 64 {
 		for j := range 64 {
 			for _, align := range []uint64{1<<i + 1<<j, 1<<i - 1<<j} {
@@ -478,12 +502,14 @@ func TestReadFile(t *testing.T) {
 	defer f.Close()
 	if runtime.GOOS == "linux" {
 		_, err = scope.ReadFile(a, "/proc/self/status")
-		assert.EqualError(t, err, `scope: "/proc/self/status" has more bytes than its size, which is 0; read it with ReadAt`)
+		assert.EqualError(t, err,
+			`scope: "/proc/self/status" has more bytes than its size, which is 0; read it with ReadAt`)
 	}
 	_, err = scope.ReadAt(a, f, 3, 5)
 	assert.EqualError(t, err, "scope: read 2 of 5 bytes at offset 3: unexpected EOF")
 	require.NoError(t, os.Truncate(name, 4<<30+5), "of which nothing is on the disk")
-	assert.ErrorIs(t, recovered(func() { _, _ = scope.ReadFile(a, name) }), scope.ErrFull, "also where an int has 32 bits")
+	assert.ErrorIs(t, recovered(func() { _, _ = scope.ReadFile(a, name) }), scope.ErrFull,
+		"also where an int has 32 bits")
 	assert.ErrorIs(t, a.Close(), scope.ErrFull)
 }
 

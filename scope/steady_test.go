@@ -89,8 +89,10 @@ func TestNoGoAllocation(t *testing.T) {
 	if instrumented {
 		t.Skip("the sanitizers' checks allocate")
 	}
-	scratch := budgettest.Open(t, budget.Plan{Name: "steady", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
-		Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Owned: 1024}}).Scratch(0, 0)
+	scratch := budgettest.Open(t,
+		budget.Plan{Name: "steady", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
+			Scratch: budget.ScratchPlan{Workers: 1, Size: budget.MiB}, Limits: budget.Limits{Owned: 1024}}).Scratch(0,
+		0)
 	for _, c := range steady {
 		t.Run(c.name, func(t *testing.T) {
 			s := scratch.Open("steady")

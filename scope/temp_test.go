@@ -21,8 +21,9 @@ func TestTempIsExact(t *testing.T) {
 		temp := s.Temp(n)
 		assert.Equal(t, make([]byte, n), temp.Bytes(n))
 		assert.Nil(t, temp.TryAllocUnzeroed(1, 1), "not a byte more")
-		assert.EqualError(t, temp.Err(), fmt.Sprintf(`budget "test": scratch 0.0: temporaries "temp" are full: asked for 1 bytes, `+
-			`0 of Temp's %d are free; ask Temp for %d or more`, n, (n+7)&^7+1))
+		assert.EqualError(t, temp.Err(),
+			fmt.Sprintf(`budget "test": scratch 0.0: temporaries "temp" are full: asked for 1 bytes, `+
+				`0 of Temp's %d are free; ask Temp for %d or more`, n, (n+7)&^7+1))
 		assert.ErrorIs(t, s.Close(), scope.ErrFull, "nobody else is asked what temporaries remember")
 	}
 	s := scratch.Open("s")
@@ -54,7 +55,8 @@ func TestTempsNest(t *testing.T) {
 	assert.EqualError(t, newer.Close(), "scope: BUG: Close of"+covered)
 	assert.ErrorContains(t, recovered(func() { newest.Open("x") }),
 		`Open in scope "temp" of scratch 0.0, which holds temporaries: open or label a scope in the one that called Temp`)
-	assert.ErrorContains(t, recovered(func() { s.Temp(1) }), `while scope "inner", opened in it, is open; close "inner" first`)
+	assert.ErrorContains(t, recovered(func() { s.Temp(1) }),
+		`while scope "inner", opened in it, is open; close "inner" first`)
 	points.New(newest)
 	require.NoError(t, inner.Close())
 	assert.ErrorIs(t, newest.Close(), scope.ErrClosed, "it has ended with inner")
@@ -92,16 +94,19 @@ func TestTempThatDoesNotFit(t *testing.T) {
 	s.Bytes(100)
 	near := `budget "test": scratch 0.0 is full: scope "%s" asked for %d bytes, %d of 65536 are free; ` +
 		`held by %s; raise scratch.size in the plan to %d or more`
-	assert.EqualError(t, recovered(func() { s.Temp(scratchSize) }), fmt.Sprintf(near, "s", 65564, scratchSize-100, `"s" (100 bytes)`, 104+65564))
+	assert.EqualError(t, recovered(func() { s.Temp(scratchSize) }), fmt.Sprintf(near, "s", 65564, scratchSize-100,
+		`"s" (100 bytes)`, 104+65564))
 	assert.Equal(t, counted(1), scratch.Stats().Objects, "nothing is left of it")
 	assert.Equal(t, arena_c.Checked, scratch.Stats().Counted)
 	assert.EqualValues(t, 100, scratch.Stats().Used)
 	temp := s.Temp(1000)
 	assert.EqualError(t, recovered(func() { temp.Temp(scratchSize) }),
-		fmt.Sprintf(near, "temp", 65600, scratchSize-120-1024, `"temp" (1024 bytes), "s" (120 bytes)`, 120+8+1024+65600), "it is the scratch that is full")
+		fmt.Sprintf(near, "temp", 65600, scratchSize-120-1024, `"temp" (1024 bytes), "s" (120 bytes)`,
+			120+8+1024+65600), "it is the scratch that is full")
 	temp.Bytes(990)
-	assert.EqualError(t, recovered(func() { temp.Temp(1) }), `budget "test": scratch 0.0: temporaries "temp" are full: asked for 16 bytes, `+
-		`10 of Temp's 1000 are free; ask Temp for 1008 or more`, "it is the temporaries that are")
+	assert.EqualError(t, recovered(func() { temp.Temp(1) }),
+		`budget "test": scratch 0.0: temporaries "temp" are full: asked for 16 bytes, `+
+			`10 of Temp's 1000 are free; ask Temp for 1008 or more`, "it is the temporaries that are")
 	for _, n := range []int{math.MaxInt, math.MaxInt - 63, 1 << 30} {
 		assert.ErrorIs(t, recovered(func() { s.Temp(n) }), scope.ErrFull, "%d", n)
 	}
@@ -133,7 +138,8 @@ func TestTempRefuses(t *testing.T) {
 	})
 	require.ErrorIs(t, err, errMark)
 	s.Defer(func() {
-		assert.EqualError(t, recovered(func() { s.Temp(1) }), `scope: BUG: Temp of scope "s" of scratch 0.0 while its finalizers run`)
+		assert.EqualError(t, recovered(func() { s.Temp(1) }),
+			`scope: BUG: Temp of scope "s" of scratch 0.0 while its finalizers run`)
 	})
 	require.NoError(t, s.Close())
 	assert.ErrorIs(t, recovered(func() { s.Temp(1) }), scope.ErrClosed)
@@ -182,8 +188,9 @@ func TestAppendInTemporaries(t *testing.T) {
 	}
 	assert.Equal(t, count(0, 98), list)
 	assert.Zero(t, temp.Free(), "exact")
-	assert.EqualError(t, recovered(func() { longs.Append(temp, list, 98) }), `budget "test": scratch 0.0: temporaries "temp" are full: asked for `+
-		`8 bytes, 0 of Temp's 800 are free; ask Temp for 808 or more`)
+	assert.EqualError(t, recovered(func() { longs.Append(temp, list, 98) }),
+		`budget "test": scratch 0.0: temporaries "temp" are full: asked for `+
+			`8 bytes, 0 of Temp's 800 are free; ask Temp for 808 or more`)
 	moved := longs.Append(s, list[:1:1], 7)
 	assert.NotEqual(t, at(list), at(moved))
 	assert.EqualValues(t, 1, list[1])

@@ -18,9 +18,11 @@ import (
 func TestTextAdds(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
 	for want, add := range map[string]func(*scope.Text) *scope.Text{
-		"":                     func(x *scope.Text) *scope.Text { return x.Add("") },
-		"frog 3":               func(x *scope.Text) *scope.Text { return x.Add("frog ").AddInt(3) },
-		"toad 4":               func(x *scope.Text) *scope.Text { return x.AddBytes([]byte("toad ")).AddBytes(nil).AddInt(4) },
+		"":       func(x *scope.Text) *scope.Text { return x.Add("") },
+		"frog 3": func(x *scope.Text) *scope.Text { return x.Add("frog ").AddInt(3) },
+		"toad 4": func(x *scope.Text) *scope.Text {
+			return x.AddBytes([]byte("toad ")).AddBytes(nil).AddInt(4)
+		},
 		"-9223372036854775808": func(x *scope.Text) *scope.Text { return x.AddInt(math.MinInt64) },
 		"12 00ff":              func(x *scope.Text) *scope.Text { fmt.Fprintf(x, "%d %04x", 12, 255); return x },
 	} {
@@ -114,10 +116,12 @@ func TestTextInAScopeThatMayNot(t *testing.T) {
 	text.Add("frog")
 	spare.Add("1")
 	_, err := text.Write([]byte("1"))
-	assert.EqualError(t, err, `scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`)
+	assert.EqualError(t, err,
+		`scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`)
 	assert.Zero(t, text.Len()+spare.Len())
 	require.NoError(t, inner.Close())
-	assert.EqualError(t, s.Close(), `scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`)
+	assert.EqualError(t, s.Close(),
+		`scope: BUG: allocation in scope "s" of scratch 0.0 while scope "inner", opened in it, is open; close "inner" first`)
 
 	again := scratch.Open("again")
 	mine := again.Text()
@@ -146,7 +150,8 @@ func TestTextInAScopeThatMayNot(t *testing.T) {
 		add = func() { loaded.Add("more than it has room for") }
 		return nil
 	}))
-	assert.PanicsWithError(t, `scope: BUG: Add to a Text in scope "level" of region level, which is frozen since its load returned`, add)
+	assert.PanicsWithError(t,
+		`scope: BUG: Add to a Text in scope "level" of region level, which is frozen since its load returned`, add)
 	last := scratch.Open("last").Text()
 	last.Add("last")
 	assert.Error(t, b.Close())
@@ -161,8 +166,9 @@ func TestSprintf(t *testing.T) {
 	assert.EqualValues(t, 8, scratch.Stats().Used)
 	assert.Empty(t, scope.Sprintf(s, ""))
 	assert.True(t, utf8.ValidString(scope.Sprintf(s, "%q", "🐸")))
-	assert.EqualError(t, recovered(func() { scope.Sprintf(s, "%70000d", 1) }), `budget "test": scratch 0.0 is full: scope "s" `+
-		`asked for 70000 bytes, 65522 of 65536 are free; held by "s" (14 bytes); raise scratch.size in the plan to 70016 or more`)
+	assert.EqualError(t, recovered(func() { scope.Sprintf(s, "%70000d", 1) }),
+		`budget "test": scratch 0.0 is full: scope "s" `+
+			`asked for 70000 bytes, 65522 of 65536 are free; held by "s" (14 bytes); raise scratch.size in the plan to 70016 or more`)
 	inner := s.Open("inner")
 	assert.ErrorContains(t, recovered(func() { scope.Sprintf(s, "") }), "allocation in scope")
 	require.NoError(t, inner.Close())
@@ -187,9 +193,11 @@ func TestStringOf(t *testing.T) {
 		}
 		assert.Equal(t, arena.String{}, scope.StringOf(s, b.Base(), []byte(nil)))
 		assert.Panics(t, func() { scope.StringOf(b.Scratch(0, 0).Open("elsewhere"), region.Base(), "ada") })
-		assert.PanicsWithError(t, "scope: BUG: a zero Scope: get one from budget.Load, Budget.Frame, or Open of a Scope or a Scratch",
+		assert.PanicsWithError(t, "scope: BUG: a zero Scope: get one from budget.Load, Budget.Frame, or Open of a "+
+			"Scope or a Scratch",
 			func() { scope.StringOf(scope.Scope{}, region.Base(), "ada") })
-		assert.PanicsWithError(t, "scope: BUG: a zero Scope: get one from budget.Load, Budget.Frame, or Open of a Scope or a Scratch",
+		assert.PanicsWithError(t, "scope: BUG: a zero Scope: get one from budget.Load, Budget.Frame, or Open of a "+
+			"Scope or a Scratch",
 			func() { scope.StringOf(scope.Scope{}, region.Base(), []byte{}) })
 		scope.StringOf(s, region.Base(), strings.Repeat("x", 256<<10))
 		return nil, nil

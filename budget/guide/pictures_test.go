@@ -15,10 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/internal/seam"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/stack"
 )
+
+var stacks = seam.Stacks.(func(*budget.Budget) []*stack.Stack)
 
 // film records the scopes of a budget, to draw them. Its time counts steps: each scope that opens
 // or ends takes some.
@@ -61,7 +64,7 @@ func record(t *testing.T, b *budget.Budget) *film {
 	t.Helper()
 	f := &film{}
 	arenas := b.Report().Arenas
-	for i, st := range budget.ArenasOf(b).List() {
+	for i, st := range stacks(b) {
 		r := &row{name: arenas[i].Name, kind: arenas[i].Kind, size: arenas[i].Size}
 		f.rows, f.stacks = append(f.rows, r), append(f.stacks, st)
 		require.True(t, st.Record(func(e stack.Event) { f.event(r, e) }))

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/record"
 	"github.com/upfront-mem/upfront/scope/stack"
 )
 
@@ -14,11 +14,12 @@ import (
 // So a step back may end anywhere in the node of temporaries, and then also ends the temporaries.
 func TestBackIntoANode(t *testing.T) {
 	for size := uint64(1); size <= 60; size++ {
-		arenas, err := budget.Dry(tiny())
+		b, err := record.Dry(tiny())
 		require.NoError(t, err)
-		st := arenas.List()[0]
+		st := record.Stacks(b)[0]
 		for _, e := range []stack.Event{{Kind: stack.EventOpen, Name: "level"}, {Kind: stack.EventGrow, Size: 100},
-			{Kind: stack.EventTemp, Size: 10}, {Kind: stack.EventBack, Size: size}, {Kind: stack.EventGrow, Size: 200}} {
+			{Kind: stack.EventTemp, Size: 10}, {Kind: stack.EventBack, Size: size},
+			{Kind: stack.EventGrow, Size: 200}} {
 			require.NoError(t, st.Play(e))
 		}
 		assert.Error(t, st.Play(stack.Event{Kind: stack.EventTempEnd}), "after %d bytes", size)

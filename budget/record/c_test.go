@@ -82,7 +82,10 @@ func TestC(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			holds(t, func(b *budget.Budget, _ *record.Recording) {
 				load(t, b.Region("init"), func(s scope.Scope) { octets.Slice(s, 10) })
-				_, _ = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*int, error) { program(t, s); return nil, nil })
+				_, _ = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*int, error) {
+					program(t, s)
+					return nil, nil
+				})
 				scratch := b.Scratch(0, 0).Open("work")
 				program(t, scratch)
 				_ = b.Scratch(0, 1).Do("work", func(s scope.Scope) error { program(t, s); return nil })

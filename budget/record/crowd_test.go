@@ -36,7 +36,10 @@ func TestCrowd(t *testing.T) {
 					r.Mark(fmt.Sprintf("match %d of %d", i, owner))
 					lease, err := b.Lease(ctx)
 					assert.NoError(t, err)
-					assert.NoError(t, lease.Scratch(i%2).Do("reply", func(s scope.Scope) error { octets.Slice(s, 3*i); return nil }))
+					assert.NoError(t, lease.Scratch(i%2).Do("reply", func(s scope.Scope) error {
+						octets.Slice(s, 3*i)
+						return nil
+					}))
 					assert.NoError(t, lease.Release())
 					assert.NoError(t, room.Release(ctx))
 				}

@@ -13,7 +13,8 @@ import (
 
 // tiny is a plan that is full soon.
 func tiny() budget.Plan {
-	return budget.Plan{Name: "tiny", Regions: []budget.RegionPlan{{Name: "level", Size: 1000}, {Name: "room", Size: 500, Slots: 1}},
+	return budget.Plan{Name: "tiny", Regions: []budget.RegionPlan{{Name: "level", Size: 1000},
+		{Name: "room", Size: 500, Slots: 1}},
 		Frame: budget.FramePlan{Buffers: 2, Size: 1000}, Scratch: budget.ScratchPlan{Workers: 1, Each: 1, Size: 1000},
 		Limits: budget.Limits{Scopes: 3, Pools: 2, Owned: 2, Labels: 2}}
 }
@@ -86,23 +87,23 @@ func FuzzReplay(f *testing.F) {
 	})
 }
 
-func dry(t testing.TB, plan budget.Plan) budget.Arenas {
+func dry(t testing.TB, plan budget.Plan) *budget.Budget {
 	t.Helper()
-	arenas, err := budget.Dry(plan)
+	b, err := record.Dry(plan)
 	require.NoError(t, err)
-	return arenas
+	return b
 }
 
 // replayed replays any bytes twice in the same arenas, and checks the arenas.
-func replayed(t *testing.T, arenas budget.Arenas, trace []byte) {
-	first, err := record.Play(arenas, bytes.NewReader(trace))
+func replayed(t *testing.T, b *budget.Budget, trace []byte) {
+	first, err := record.Play(b, bytes.NewReader(trace))
 	if err != nil {
 		require.NotEmpty(t, err.Error())
 	}
-	again, twice := record.Play(arenas, bytes.NewReader(trace))
+	again, twice := record.Play(b, bytes.NewReader(trace))
 	require.Equal(t, err == nil, twice == nil, "%v, and then %v", err, twice)
 	require.Equal(t, first, again)
-	for _, st := range arenas.List() {
+	for _, st := range record.Stacks(b) {
 		require.Zero(t, st.Depth(), st.Arena)
 		require.Zero(t, st.Stats().Used, st.Arena)
 	}

@@ -30,7 +30,8 @@ var (
 // game is a plan with a part of every kind.
 func game() budget.Plan {
 	return budget.Plan{Name: "game",
-		Regions: []budget.RegionPlan{{Name: "init", Size: 1 << 12}, {Name: "level", Size: 1 << 13}, {Name: "room", Size: 1 << 12, Slots: 3}},
+		Regions: []budget.RegionPlan{{Name: "init", Size: 1 << 12}, {Name: "level", Size: 1 << 13},
+			{Name: "room", Size: 1 << 12, Slots: 3}},
 		Frame:   budget.FramePlan{Buffers: 3, Size: 1 << 12},
 		Scratch: budget.ScratchPlan{Workers: 2, Each: 2, Size: 1 << 12},
 		Limits:  budget.Limits{Scopes: 8, Pools: 8, Owned: 8, Labels: 8},
@@ -52,7 +53,8 @@ func load(t testing.TB, r budget.Region, fn func(s scope.Scope)) {
 }
 
 // recorded returns the recording of a program, and its report.
-func recorded(t testing.TB, plan budget.Plan, program func(b *budget.Budget, r *record.Recording)) ([]byte, budget.Report) {
+func recorded(t testing.TB, plan budget.Plan, program func(b *budget.Budget, r *record.Recording)) ([]byte,
+	budget.Report) {
 	t.Helper()
 	var to bytes.Buffer
 	b := open(t, plan)
@@ -69,7 +71,8 @@ func recorded(t testing.TB, plan budget.Plan, program func(b *budget.Budget, r *
 func same(t testing.TB, trace []byte, was budget.Report) {
 	t.Helper()
 	plan, all := was.Plan, budget.Required
-	plan.Base, plan.GoHeap, plan.Pages = 1<<40, 1<<45, budget.Pages{Prefault: all, Lock: all, Huge: all, Guards: all, Base: all}
+	plan.Base, plan.GoHeap, plan.Pages = 1<<40, 1<<45, budget.Pages{Prefault: all, Lock: all, Huge: all,
+		Guards: all, Base: all}
 	again, played, err := record.Replay(plan, bytes.NewReader(trace))
 	require.NoError(t, err)
 	assert.True(t, played.Whole)

@@ -128,7 +128,8 @@ func TestOtherPlan(t *testing.T) {
 	trace, _ := recorded(t, game(), everything(t))
 	other := game()
 	other.Regions = other.Regions[:1]
-	require.EqualError(t, failed(t, other, bytes.NewReader(trace)), `after mark "E1M1", event 6: the plan has no region "level"; give a plan with the regions of the recording`)
+	require.EqualError(t, failed(t, other, bytes.NewReader(trace)),
+		`after mark "E1M1", event 6: the plan has no region "level"; give a plan with the regions of the recording`)
 	other = game()
 	other.Name = "Game"
 	_, _, err := record.Replay(other, bytes.NewReader(trace))

@@ -89,7 +89,11 @@ func TestRecordedIsTheSame(t *testing.T) {
 				return nil
 			},
 			func(s scope.Scope) error {
-				_, err := objects.Make(s, func(*frog) error { s.Defer(func() { see("part") }); s.Open("left"); return errLoader })
+				_, err := objects.Make(s, func(*frog) error {
+					s.Defer(func() { see("part") })
+					s.Open("left")
+					return errLoader
+				})
 				see(err.Error() + at(s))
 				return s.Open("closed").Close()
 			}} {
@@ -149,12 +153,20 @@ func TestEachRequestRefused(t *testing.T) {
 		_, err = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*int, error) {
 			octets.Slice(s, 9)
 			frogs.Pool(s, 3)
-			_, err := objects.Make(s, func(*frog) error { s.Defer(func() {}); s.Temp(100).Temp(10); frogs.New(s); return nil })
+			_, err := objects.Make(s, func(*frog) error {
+				s.Defer(func() {})
+				s.Temp(100).Temp(10)
+				frogs.New(s)
+				return nil
+			})
 			list := frogs.Build(s)
 			list.Push(frog{})
 			list.Done()
 			return nil, errors.Join(err, scope.Label(s, "label", func() error {
-				return b.Scratch(0, 0).Do("work", func(s scope.Scope) error { frogs.Append(s, frogs.Slice(s, 2), frog{}); return nil })
+				return b.Scratch(0, 0).Do("work", func(s scope.Scope) error {
+					frogs.Append(s, frogs.Slice(s, 2), frog{})
+					return nil
+				})
 			}))
 		})
 		it.report = b.Report()

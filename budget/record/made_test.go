@@ -83,6 +83,7 @@ func TestMadeByEach(t *testing.T) {
 		plan := game()
 		plan.Regions[1].Size = 1
 		e := failed(t, plan, bytes.NewReader(trace))
-		assert.True(t, len(e.Made) > 0 && strings.Contains(e.Made[0], "record_test.TestMadeByEach.func"), "%s: %s", name, e.Made)
+		assert.True(t, len(e.Made) > 0 && strings.Contains(e.Made[0], "record_test.TestMadeByEach.func"), "%s: %s",
+			name, e.Made)
 	}
 }

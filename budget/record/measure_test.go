@@ -87,7 +87,8 @@ func TestMeasure(t *testing.T) {
 	assert.Equal(t, report.Plan, again.Plan)
 	report.Plan.Limits = budget.Limits{Scopes: 5, Pools: 3, Owned: 3, Labels: 3}
 	require.NoError(t, replayAll(names, report.Plan))
-	for i, l := range []*int{&report.Plan.Limits.Scopes, &report.Plan.Limits.Pools, &report.Plan.Limits.Owned, &report.Plan.Limits.Labels} {
+	for i, l := range []*int{&report.Plan.Limits.Scopes, &report.Plan.Limits.Pools, &report.Plan.Limits.Owned,
+		&report.Plan.Limits.Labels} {
 		*l--
 		require.ErrorIs(t, replayAll(names, report.Plan), budget.ErrFull, "limit %d", i)
 		*l++

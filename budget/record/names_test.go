@@ -21,8 +21,8 @@ import (
 
 // TestNames: a name may have any bytes: long ones are cut, and errors show them in one line.
 func TestNames(t *testing.T) {
-	for _, name := range []string{"", "a b", "two\nlines", "nul\x00", "\xff\xfe not UTF-8", "\x1b[31mred", `"quoted"`, "日本語",
-		strings.Repeat("long", 1<<10), strings.Repeat("longer", 1<<16)} {
+	for _, name := range []string{"", "a b", "two\nlines", "nul\x00", "\xff\xfe not UTF-8", "\x1b[31mred", `"quoted"`,
+		"日本語", strings.Repeat("long", 1<<10), strings.Repeat("longer", 1<<16)} {
 		trace, was := recorded(t, game(), func(b *budget.Budget, r *record.Recording) {
 			r.Mark(name)
 			require.NoError(t, scope.Label(b.Frame(), name, func() error { return nil }))
@@ -72,7 +72,10 @@ func TestNamesWithoutEnd(t *testing.T) {
 	r, err := record.Start(b, file)
 	require.NoError(t, err)
 	for i := range 3 << 16 {
-		require.NoError(t, b.Scratch(0, 0).Do(fmt.Sprintf("request %d", i), func(s scope.Scope) error { octets.New(s); return nil }))
+		require.NoError(t, b.Scratch(0, 0).Do(fmt.Sprintf("request %d", i), func(s scope.Scope) error {
+			octets.New(s)
+			return nil
+		}))
 		if i == 1<<16 { // the kept names have numbers
 			runtime.GC()
 			runtime.ReadMemStats(&heap[0])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/record"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -127,7 +128,9 @@ func TestSamePeaks(t *testing.T) {
 		"labels": in(func(t testing.TB, s scope.Scope) {
 			require.NoError(t, scope.Label(s, "a", func() error {
 				octets.Slice(s, 9)
-				return scope.Label(s, "b", func() error { return scope.Label(s, "a", func() error { octets.New(s); return nil }) })
+				return scope.Label(s, "b", func() error {
+					return scope.Label(s, "a", func() error { octets.New(s); return nil })
+				})
 			}))
 			_ = scope.Label(s, "c", func() error { s.Open("in c"); return nil })
 		}),
@@ -170,7 +173,10 @@ func TestSamePeaks(t *testing.T) {
 		"loads in loads": func(t testing.TB, b *budget.Budget) {
 			load(t, b.Region("init"), func(s scope.Scope) {
 				octets.Slice(s, 100)
-				_, err := budget.Load(ctx, b.Region("level").In(s), func(s scope.Scope) (*int, error) { octets.Slice(s, 1000); return nil, nil })
+				_, err := budget.Load(ctx, b.Region("level").In(s), func(s scope.Scope) (*int, error) {
+					octets.Slice(s, 1000)
+					return nil, nil
+				})
 				require.NoError(t, err)
 				require.NoError(t, b.Region("level").In(s).Rewind(ctx))
 				octets.Slice(s, 100)
@@ -218,14 +224,14 @@ func TestSamePeaks(t *testing.T) {
 			}
 		},
 		"a timeline, which counts peaks anew": func(t testing.TB, b *budget.Budget) {
-			timeline := b.Timeline(16)
+			line := timeline.Start(b, 16)
 			s := b.Scratch(1, 0).Open("kept")
 			for i := range 8 {
 				octets.Slice(b.Frame(), 70)
 				_ = s.Do("inner", func(s scope.Scope) error { octets.Slice(s, 500-50*i); s.Temp(10); return nil })
 				octets.Slice(s, 20)
 				_ = b.NextFrame()
-				timeline.Sample()
+				line.Sample()
 			}
 		},
 	} {

@@ -10,8 +10,17 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/internal/seam"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 	"github.com/upfront-mem/upfront/scope/stack"
+)
+
+var (
+	tableBytes = seam.TableBytes.(func(budget.Plan) (uint64, error))
+	dry        = seam.Dry.(func(budget.Plan) (*budget.Budget, error))
+	report     = seam.DryReport.(func(*budget.Budget) budget.Report)
+	widen      = seam.Widen.(func(*budget.Plan, budget.Plan) error)
+	measureDry = seam.MeasureDry.(func(budget.Plan, func(*budget.Budget) error) (budget.Report, error))
 )
 
 // Played is the progress of a replay.
@@ -78,7 +87,7 @@ func Plan(r io.Reader) (budget.Plan, error) {
 	if err != nil {
 		return plan, err
 	}
-	switch tables, err := budget.TableBytes(plan); {
+	switch tables, err := tableBytes(plan); {
 	case err != nil:
 		return plan, fmt.Errorf("%w: its plan: %w", ErrMalformed, err)
 	case tables > budget.GiB:
@@ -134,20 +143,20 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 // program used. Replay allocates the plan's tables but no arena, so the plan may be one for a
 // larger machine. Replay keeps at most 65,536 texts of the file, of at most 4 KiB each.
 func Replay(plan budget.Plan, r io.Reader) (budget.Report, Played, error) {
-	arenas, err := budget.Dry(plan)
+	b, err := dry(plan)
 	if err != nil {
 		return budget.Report{}, Played{}, err
 	}
-	played, err := play(arenas, r)
-	return arenas.Report(), played, err
+	played, err := play(b, r)
+	return report(b), played, err
 }
 
-func play(arenas budget.Arenas, r io.Reader) (Played, error) {
-	p := player{r: bufio.NewReaderSize(r, bufSize), plan: arenas.Plan()}
+func play(b *budget.Budget, r io.Reader) (Played, error) {
+	p := player{r: bufio.NewReaderSize(r, bufSize), plan: b.Plan()}
 	if _, err := readPlan(p.r); err != nil {
 		return p.Played, err
 	}
-	err := p.match(arenas.List())
+	err := p.match(stacks(b))
 	if err == nil {
 		err = p.all()
 	}
@@ -177,16 +186,16 @@ func Measure(names ...string) (budget.Report, error) {
 		if err == nil && plan.Name == "" {
 			plan = other
 		} else if err == nil {
-			err = plan.Widen(other)
+			err = widen(&plan, other)
 		}
 		return err
 	})
 	if err != nil {
 		return budget.Report{}, err
 	}
-	return budget.MeasureDry(plan, func(arenas budget.Arenas) error {
+	return measureDry(plan, func(b *budget.Budget) error {
 		return each(names, func(r io.Reader) error {
-			_, err := play(arenas, r)
+			_, err := play(b, r)
 			return err
 		})
 	})

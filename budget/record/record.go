@@ -10,7 +10,13 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/internal/seam"
 	"github.com/upfront-mem/upfront/scope/stack"
+)
+
+var (
+	stacks  = seam.Stacks.(func(*budget.Budget) []*stack.Stack)
+	atSetUp = seam.AtSetUp.(func(*budget.Budget, string) error)
 )
 
 // Recording is a recording in progress. Any goroutine may call its methods. The methods of a nil
@@ -45,8 +51,7 @@ const (
 // to wait for a write to w.
 func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 	r := &Recording{to: w, buf: make([]byte, 0, bufSize), texts: map[string]uint64{}, sites: map[arena_c.Site]uint64{}}
-	arenas := budget.ArenasOf(b)
-	if err := arenas.AtSetUp("record.Start"); err != nil {
+	if err := atSetUp(b, "record.Start"); err != nil {
 		return nil, err
 	}
 	plan, err := json.Marshal(b.Plan())
@@ -54,17 +59,19 @@ func Start(b *budget.Budget, w io.Writer) (*Recording, error) {
 		return nil, err
 	}
 	r.buf = append(append(append(r.buf, FirstLine...), plan...), '\n')
-	r.number(uint64(len(arenas.List())))
-	for _, st := range arenas.List() {
+	arenas := stacks(b)
+	r.number(uint64(len(arenas)))
+	for _, st := range arenas {
 		r.text(st.Arena)
 	}
 	if r.flush(); r.err != nil {
 		return nil, r.err
 	}
-	for i, st := range arenas.List() {
+	for i, st := range arenas {
 		if !st.Record(func(e stack.Event) { r.event(uint64(i), e) }) {
 			r.over = true // nothing of the earlier arenas is written
-			return nil, fmt.Errorf("budget %q: BUG: record.Start: %s is recorded already, or has open temporaries", b.Plan().Name, st.Arena)
+			return nil, fmt.Errorf("budget %q: BUG: record.Start: %s is recorded already, or has open temporaries",
+				b.Plan().Name, st.Arena)
 		}
 	}
 	return r, nil

@@ -39,7 +39,10 @@ func TestStartIsRefused(t *testing.T) {
 			require.EqualError(t, err, test.want)
 			assert.Nil(t, r)
 			before := to.Len()
-			_, _ = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*int, error) { octets.New(s); return nil, nil })
+			_, _ = budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*int, error) {
+				octets.New(s)
+				return nil, nil
+			})
 			_ = b.Close()
 			assert.Equal(t, before, to.Len())
 			r.Mark("nothing")

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/record"
 )
 
@@ -20,11 +19,11 @@ func TestTruncated(t *testing.T) {
 	trace, _ := recorded(t, game(), everything(t))
 	all, whole, err := record.Replay(game(), bytes.NewReader(trace))
 	require.NoError(t, err)
-	arenas, err := budget.Dry(game())
+	b, err := record.Dry(game())
 	require.NoError(t, err)
 	before, ends := record.Played{}, 0
 	for size := range trace {
-		played, err := record.Play(arenas, bytes.NewReader(trace[:size]))
+		played, err := record.Play(b, bytes.NewReader(trace[:size]))
 		assert.False(t, played.Whole)
 		if err != nil {
 			require.ErrorIs(t, err, record.ErrMalformed, "%d bytes", size)
@@ -38,20 +37,20 @@ func TestTruncated(t *testing.T) {
 	// between two events, and at the first
 	assert.EqualValues(t, whole.Events+uint64(whole.Marks)+1, ends)
 	assert.Equal(t, whole.Events, before.Events)
-	report := arenas.Report()
+	report := record.DryReport(b)
 	for i, a := range all.Arenas {
 		assert.Equal(t, a.Peak, report.Arenas[i].Peak)
 	}
 
-	played, err := record.Play(arenas, bytes.NewReader(append(slices.Clone(trace), 0)))
+	played, err := record.Play(b, bytes.NewReader(append(slices.Clone(trace), 0)))
 	require.ErrorIs(t, err, record.ErrMalformed)
 	require.ErrorContains(t, err, "more after its end")
 	assert.True(t, played.Whole)
-	_, err = record.Play(arenas, iotest.OneByteReader(bytes.NewReader(trace)))
+	_, err = record.Play(b, iotest.OneByteReader(bytes.NewReader(trace)))
 	require.NoError(t, err)
 	lost := errors.New("cable is cut")
 	for room := range trace {
-		_, err = record.Play(arenas, &broken{bytes.NewReader(trace), room, lost})
+		_, err = record.Play(b, &broken{bytes.NewReader(trace), room, lost})
 		require.ErrorIs(t, err, lost, "%d bytes", room)
 	}
 }

@@ -34,7 +34,7 @@ var module = strings.TrimSuffix(arenaPath, "arena")
 // its bytes may differ where states are equal. A blank field `_ [3]byte` is fine: new memory is
 // zeros, and no Go code writes the field. It is hashed like any other.
 func (st *State) admits(t reflect.Type) error {
-	if !st.saved.IsState() {
+	if !st.saved.IsState {
 		return nil
 	}
 	a := admission{seen: map[reflect.Type]bool{}}
@@ -42,7 +42,7 @@ func (st *State) admits(t reflect.Type) error {
 	if a.faults == nil {
 		return nil
 	}
-	return fmt.Errorf("save: BUG: the state of region %s can't have a %v:\n\t%w", st.saved.Name(), t,
+	return fmt.Errorf("save: BUG: the state of region %s can't have a %v:\n\t%w", st.saved.Name, t,
 		errors.New(strings.Join(a.faults, "\n\t")))
 }
 
@@ -116,8 +116,8 @@ func (st *State) admitsAll() error {
 	for i := range st.pools {
 		p := &st.pools[i]
 		if p.of == nil {
-			return fmt.Errorf("save: BUG: region %s: C made a pool in the state, and its chunks have no type; make it before Begin",
-				st.saved.Name())
+			return fmt.Errorf("save: BUG: region %s: C made a pool in the state, and its chunks have no type; make "+
+				"it before Begin", st.saved.Name)
 		}
 		if err := st.admits(p.of); err != nil {
 			return fmt.Errorf("%w\n\tin a pool of %d", err, p.header.Count)
@@ -136,7 +136,7 @@ func (st *State) admitsAll() error {
 		if err == nil && seen.misses(m.Type, m.Offset) {
 			err = fmt.Errorf("save: BUG: the state of region %s has a %v with bools or links, and no link leads "+
 				"to it: snapshots from outside can't be checked; add an arena.Slice, or call save.Values",
-				st.saved.Name(), m.Type)
+				st.saved.Name, m.Type)
 		}
 		if err != nil {
 			where := fmt.Sprintf("in scope %q", m.Scope)

@@ -52,7 +52,7 @@ func (p *part) check(image []byte) error {
 
 func (p *part) bad(at uint64, text string, args ...any) error {
 	why := fmt.Errorf(text, args...)
-	return fmt.Errorf("region %s, byte %#x of the state: %w", p.saved.Name(), at, why)
+	return fmt.Errorf("region %s, byte %#x of the state: %w", p.saved.Name, at, why)
 }
 
 // chunkSeen marks a free chunk in checkNumbers.

@@ -216,7 +216,7 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 		return 0, err
 	}
 	bad := func(at int, text string, args ...any) (uint64, error) {
-		return 0, fmt.Errorf("save: a delta for region %s, byte %d: %w", r.parts[0].saved.Name(), at,
+		return 0, fmt.Errorf("save: a delta for region %s, byte %d: %w", r.parts[0].saved.Name, at,
 			fmt.Errorf(text, args...))
 	}
 	if len(delta) < deltaHeader {
@@ -261,7 +261,8 @@ func (r *Ring) Apply(delta []byte) (number uint64, err error) {
 	}
 	used, err := r.repack(to.image, flat)
 	if err != nil {
-		return bad(deltaHeader, "it makes a state that this program can't produce, or that its ring can't hold: %w", err)
+		return bad(deltaHeader, "it makes a state that this program can't produce, or that its ring can't hold: %w",
+			err)
 	}
 	hash := hashOf(to.image[:used])
 	if hash != head.hash {

@@ -63,7 +63,7 @@ type tracking struct {
 }
 
 func newTracking(st *State, slots int) *tracking {
-	tracker, tracked := st.saved.Tracker()
+	tracker, tracked := st.saved.Tracker, st.saved.Track
 	if !tracked {
 		return nil
 	}

@@ -98,7 +98,7 @@ func (r *Ring) fileOf(what string, number uint64) (s *slot, head fileHead, err e
 }
 
 func (r *Ring) badFile(what string, number uint64, err error) error {
-	name := r.parts[0].saved.Name()
+	name := r.parts[0].saved.Name
 	return fmt.Errorf("save: %s of snapshot %d of region %s: %w", what, number, name, err)
 }
 
@@ -121,7 +121,7 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err := r.check(); err != nil {
 		return 0, err
 	}
-	f := source{rd: rd, name: "a file for region " + r.parts[0].saved.Name()}
+	f := source{rd: rd, name: "a file for region " + r.parts[0].saved.Name}
 	head, err := f.head()
 	if err != nil {
 		return 0, err

@@ -101,9 +101,9 @@ func (r *Ring) state(what string, number uint64) (*slot, error) {
 
 func (r *Ring) states(what string) error {
 	for i := range r.parts {
-		if s := r.parts[i].saved; !s.IsState() {
+		if s := r.parts[i].saved; !s.IsState {
 			return fmt.Errorf("save: %s of region %s of budget %q, whose bytes may differ from machine to "+
-				"machine: set its key state to true (RegionPlan.State)", what, s.Name(), s.Budget())
+				"machine: set its key state to true (RegionPlan.State)", what, s.Name, s.Budget)
 		}
 	}
 	return nil

@@ -69,10 +69,10 @@ func (r *Ring) describe() *layout {
 		return r.layout
 	}
 	var d describer
-	l := &layout{Plan: r.parts[0].saved.Budget()}
+	l := &layout{Plan: r.parts[0].saved.Budget}
 	for i := range r.parts {
 		p := &r.parts[i]
-		part := partLayout{Region: p.saved.Region(), Slot: p.saved.Slot(),
+		part := partLayout{Region: p.saved.Region, Slot: p.saved.Slot,
 			Mark: p.mark - p.header().Start, Size: p.Size(), Root: d.of(p.root).Name,
 			Of: p.of}
 		for k := range p.pools {

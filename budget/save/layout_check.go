@@ -108,8 +108,8 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 	}
 	last := uint64(0)
 	for _, h := range p.Heaps {
-		if h.Offset%arena_c.HeapAlign != 0 || h.Size%arena_c.HeapAlign != 0 || h.Size == 0 || h.Offset < last || h.Offset > p.Size ||
-			h.Size > p.Size-h.Offset {
+		if h.Offset%arena_c.HeapAlign != 0 || h.Size%arena_c.HeapAlign != 0 || h.Size == 0 || h.Offset < last ||
+			h.Offset > p.Size || h.Size > p.Size-h.Offset {
 			return fmt.Errorf("a heap of %d bytes at byte %d of %d", h.Size, h.Offset, p.Size)
 		}
 		last = h.Offset + h.Size

@@ -97,14 +97,14 @@ func newLinks(st *State) *links {
 	if l.types.ids == 0 {
 		return l
 	}
-	row := st.saved.Stack().Row()
+	row := st.saved.Stack.Row()
 	for i := range row.Pools {
 		if h := row.Pool(i); h.Gen != 0 {
 			at := uint64(uintptr(unsafe.Pointer(h))) - uint64(uintptr(unsafe.Pointer(&row.Arena)))
 			l.wards = append(l.wards, ward{span{at + h.Numbers, at + h.Chunks}, nil})
 		}
 	}
-	for node := range st.saved.Stack().NodesSince(st.mark) {
+	for node := range st.saved.Stack.NodesSince(st.mark) {
 		l.wards = append(l.wards, ward{span{node.At, node.At + node.Size}, nil})
 	}
 	for i := range st.tenants {
@@ -133,7 +133,8 @@ func (l *links) misses(t reflect.Type, at uint64) bool {
 		return false
 	}
 	return !slices.ContainsFunc(l.st.tenants, func(t tenant) bool {
-		return at-l.st.mark-t.at < t.size
+		start := l.st.mark + t.at
+		return at >= start && at-start < t.size
 	})
 }
 
@@ -185,7 +186,7 @@ func (l *links) follow() error {
 	if l.from.is.Kind != kindPtr {
 		count = l.word(l.from.at + 8)
 	}
-	base := l.st.saved.Stack().Row().Size()
+	base := l.st.saved.Stack.Row().Size()
 	if stored == 0 || stored > base || to.Size == 0 || count == 0 || count > base/to.Size ||
 		count*to.Size > base-(stored-1) || (stored-1)&uint64(to.align-1) != 0 {
 		return nil
@@ -335,7 +336,7 @@ func (l *links) leads(text string, args ...any) error {
 }
 
 func (l *links) bad(at uint64, text string, args ...any) error {
-	return fmt.Errorf("region %s, offset %#x: %s", l.st.saved.Name(), at-l.st.header().Start,
+	return fmt.Errorf("region %s, offset %#x: %s", l.st.saved.Name, at-l.st.header().Start,
 		fmt.Sprintf(text, args...))
 }
 

@@ -22,8 +22,8 @@ import (
 func (st *State) NaN() (field string, err error) {
 	switch {
 	case st.ring == nil:
-		return "", fmt.Errorf("save: NaN of region %s before NewRing", st.saved.Name())
-	case !st.saved.IsState():
+		return "", fmt.Errorf("save: NaN of region %s before NewRing", st.saved.Name)
+	case !st.saved.IsState:
 		return "", st.ring.states("NaN")
 	}
 	if err := st.saved.Check(); err != nil {

@@ -125,7 +125,8 @@ func TestNaN(t *testing.T) {
 }
 
 func TestNaNInNoStateRegion(t *testing.T) {
-	region := open(t, budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}}).Region("level")
+	region := open(t,
+		budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}}).Region("level")
 	var state *save.State
 	_, err := budget.Load(background, region, func(s scope.Scope) (*court, error) {
 		st, c := save.Begin(region, s, scope.Plain[court]())

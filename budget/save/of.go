@@ -27,7 +27,7 @@ func (s *subject) String() string {
 // honest mistakes, but doesn't protect against forgery.
 func (st *State) Of(name string, sum uint64) {
 	if st.end != 0 {
-		panic(fmt.Sprintf("save: BUG: Of(%q) after NewRing, in region %s", name, st.saved.Name()))
+		panic(fmt.Sprintf("save: BUG: Of(%q) after NewRing, in region %s", name, st.saved.Name))
 	}
 	st.of = append(st.of, subject{jsonfile.Printable(name), sum})
 }

@@ -10,7 +10,7 @@ type owned struct {
 }
 
 func (st *State) findOwned() {
-	stack := st.saved.Stack()
+	stack := st.saved.Stack
 	st.owned = nil // of an earlier ring
 	for node := range stack.NodesSince(st.mark) {
 		if what := stack.OwnedAt(node.Place); what != "" {
@@ -25,7 +25,7 @@ func (st *State) findOwned() {
 // then on.
 func (st *State) living() int {
 	for i := 0; i < st.alive; {
-		if st.saved.Stack().OwnedLives(st.owned[i].place) {
+		if st.saved.Stack.OwnedLives(st.owned[i].place) {
 			i++
 			continue
 		}
@@ -39,7 +39,7 @@ func (p *part) ownedEnded(from *slot, lived int) error {
 	if living := p.living(); living < lived {
 		return fmt.Errorf("save: Restore of snapshot %d of region %s: %s was closed, run or "+
 			"cancelled since, which can't be undone; make it before Begin, or after NewRing",
-			from.number, p.saved.Name(), p.owned[living].what)
+			from.number, p.saved.Name, p.owned[living].what)
 	}
 	return nil
 }

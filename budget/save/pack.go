@@ -122,7 +122,7 @@ func (st *State) Library(h arena.Heap, most uint64) { st.pack("State.Library", h
 func (st *State) pack(what string, h arena.Heap, most uint64, library bool) {
 	header := *(**arena_c.Heap)(unsafe.Pointer(&h))
 	bad := func(text string, args ...any) {
-		panic(fmt.Sprintf("save: BUG: %s in region %s: %s", what, st.saved.Name(), fmt.Sprintf(text, args...)))
+		panic(fmt.Sprintf("save: BUG: %s in region %s: %s", what, st.saved.Name, fmt.Sprintf(text, args...)))
 	}
 	if st.end != 0 {
 		bad("it is called after NewRing; call it before, in the load")
@@ -130,7 +130,8 @@ func (st *State) pack(what string, h arena.Heap, most uint64, library bool) {
 	if header == nil {
 		bad("the heap is the zero arena.Heap")
 	}
-	own := packed{at: arena_c.Place(unsafe.Pointer(header), unsafe.Pointer(st.header())) - st.mark, what: what, library: library}
+	own := packed{at: arena_c.Place(unsafe.Pointer(header), unsafe.Pointer(st.header())) - st.mark, what: what,
+		library: library}
 	if own.at >= st.header().Cursor-st.mark { // its words may be dead
 		bad("the heap isn't on bytes of the state; make it there, after Begin")
 	}
@@ -156,15 +157,18 @@ func (p *part) packHeaps(image []byte, at int, state []byte) (end int, err error
 		h := &p.heaps[i]
 		header := headerOf[arena_c.Heap](state[h.at:])
 		if header.First != h.first || header.End != h.last || header.Plain != 1 {
-			return 0, fmt.Errorf("the words of the arena.Heap at byte %#x of the state aren't those of the heap that %s named", h.at, h.what)
+			return 0, fmt.Errorf("the words of the arena.Heap at byte %#x of the state aren't those of the heap "+
+				"that %s named", h.at, h.what)
 		}
 		size, code := header.Pack(image[at+packedWords:][:h.most])
 		switch {
 		case code == arena_c.Full:
-			return 0, fmt.Errorf("the arena.Heap at byte %#x of the state has %d bytes in use and needs %d in a snapshot, and %s "+
-				"permits %d: raise its most to %[3]d or more: %[6]w", h.at, header.Used, size, h.what, h.most, scope.ErrFull)
+			return 0, fmt.Errorf("the arena.Heap at byte %#x of the state has %d bytes in use and needs %d in a "+
+				"snapshot, and %s permits %d: raise its most to %[3]d or more: %[6]w", h.at, header.Used, size,
+				h.what, h.most, scope.ErrFull)
 		case code != arena_c.OK:
-			return 0, fmt.Errorf("the arena.Heap at byte %#x of the state is damaged: a header of a block was overwritten", h.at)
+			return 0, fmt.Errorf("the arena.Heap at byte %#x of the state is damaged: a header of a block was "+
+				"overwritten", h.at)
 		}
 		binary.LittleEndian.PutUint64(image[at:], size)
 		binary.LittleEndian.PutUint64(image[at+8:], uint64(p.from)+h.at)
@@ -336,7 +340,7 @@ func (r *Ring) repack(image, flat []byte) (size int, err error) {
 	for i := range r.parts {
 		p := &r.parts[i]
 		if at, err = p.packHeaps(image, at, flat[p.from:p.to]); err != nil {
-			return 0, fmt.Errorf("region %s: %w", p.saved.Name(), err)
+			return 0, fmt.Errorf("region %s: %w", p.saved.Name, err)
 		}
 	}
 	return at, nil

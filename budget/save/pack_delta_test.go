@@ -104,7 +104,8 @@ func TestPackedPages(t *testing.T) {
 				deltas++
 			} else {
 				_, err := far[0].ring.Apply(delta[3:])
-				require.ErrorContains(t, err, "byte 24: its base: save: region room: the ring of 4 doesn't hold snapshot")
+				require.ErrorContains(t, err,
+					"byte 24: its base: save: region room: the ring of 4 doesn't hold snapshot")
 				require.NoError(t, readAgain(far[0].ring, written(t, a[0].ring, number)))
 			}
 			require.Equal(t, hash(t, a[0].ring, number), hash(t, far[0].ring, number))
@@ -159,7 +160,8 @@ func TestPackedDeltaSize(t *testing.T) {
 // TestPackedDamagedDeltas: Apply refuses a damaged delta at each byte and names the byte. Then a
 // good one still applies.
 func TestPackedDamagedDeltas(t *testing.T) {
-	a, b := newPackings(t, nil, packedHeap{100, 20 << 10, 20 << 10})[0], newPackings(t, nil, packedHeap{100, 20 << 10, 20 << 10})[0]
+	a, b := newPackings(t, nil, packedHeap{100, 20 << 10, 20 << 10})[0],
+		newPackings(t, nil, packedHeap{100, 20 << 10, 20 << 10})[0]
 	for _, p := range []*packing{a, b} {
 		r := rand.New(rand.NewPCG(1, 2))
 		for n := range uint64(2) {
@@ -236,7 +238,8 @@ func TestPackedHostileDeltas(t *testing.T) {
 			case isHeader:
 				require.Error(t, err, "a header at %#x", at)
 			case isFree:
-				require.ErrorContains(t, err, "save: a delta for region room, byte 64: it is damaged: it leaves bytes in the free part of a heap")
+				require.ErrorContains(t, err,
+					"save: a delta for region room, byte 64: it is damaged: it leaves bytes in the free part of a heap")
 				refused++
 			}
 			if err == nil {

@@ -53,7 +53,8 @@ func TestPackedFiles(t *testing.T) {
 			_, err = fmt.Sscanf(text[strings.Index(text, "the ring"):],
 				"the ring holds %d: raise the most of State.Heap by %d or more", &holds, &by)
 			require.NoError(t, err, text)
-			require.Contains(t, text, fmt.Sprintf("save: a file for region room, byte 16: a snapshot of %d bytes, and", a.ring.Used(1)))
+			require.Contains(t, text, fmt.Sprintf("save: a file for region room, byte 16: a snapshot of %d bytes, and",
+				a.ring.Used(1)))
 			require.Equal(t, before, heldBy(t, b.ring))
 			less := newPackings(t, nil, packedHeap{100, size, most + by - 16})[0]
 			require.ErrorContains(t, readAgain(less.ring, file), "by 16 or more")
@@ -148,8 +149,8 @@ func TestPackedHostileFiles(t *testing.T) {
 	for _, at := range words {
 		for _, at := range []int{at, at + 8} {
 			was := wordOf(good, uint64(at))
-			for _, value := range []uint64{0, 1, 16, was - 16, was + 16, was + 1, was + 8, was << 1, 1 << 62, 1<<64 - 16, math.MaxUint64 - was,
-				r.Uint64(), r.Uint64N(16<<10) &^ 15} {
+			for _, value := range []uint64{0, 1, 16, was - 16, was + 16, was + 1, was + 8, was << 1, 1 << 62,
+				1<<64 - 16, math.MaxUint64 - was, r.Uint64(), r.Uint64N(16<<10) &^ 15} {
 				if value != was {
 					image := slices.Clone(good)
 					binary.LittleEndian.PutUint64(image[at:], value)
@@ -170,19 +171,22 @@ func TestPackedHostileFiles(t *testing.T) {
 	second := runs[1]
 	end := func(i int) uint64 { return wordOf(good, uint64(second[i])) + wordOf(good, uint64(second[i]+8)) }
 	refused("a run in free bytes", grown(1, slices.Insert(slices.Clone(good), second[1], run(end(0), 16)...), 32))
-	refused("bytes in free bytes", grown(1, slices.Insert(slices.Clone(good), second[1], run(end(0), 16, 1, 2, 3)...), 32))
+	refused("bytes in free bytes", grown(1, slices.Insert(slices.Clone(good), second[1], run(end(0), 16, 1, 2, 3)...),
+		32))
 	refused("an empty run", grown(1, slices.Insert(slices.Clone(good), second[1], run(end(0), 0)...), 16))
 	longer := slices.Insert(slices.Clone(good), second[1], make([]byte, 16)...)
 	binary.LittleEndian.PutUint64(longer[second[0]+8:], wordOf(good, uint64(second[0]+8))+16)
 	refused("a run with free bytes", grown(1, longer, 16))
-	split := slices.Insert(slices.Clone(good), second[0]+16+512, run(512, wordOf(good, uint64(second[0]+8))-512)[:16]...)
+	split := slices.Insert(slices.Clone(good), second[0]+16+512,
+		run(512, wordOf(good, uint64(second[0]+8))-512)[:16]...)
 	binary.LittleEndian.PutUint64(split[second[0]+8:], 512)
 	refused("a run in two", grown(1, split, 16))
 	refused("no first run", grown(1, slices.Delete(slices.Clone(good), second[0], second[1]), second[0]-second[1]))
 	refused("a run is missing", grown(1, slices.Delete(slices.Clone(good), second[1], second[2]), second[1]-second[2]))
 	turned := slices.Concat(good[:second[1]], good[second[2]:second[3]], good[second[1]:second[2]], good[second[3]:])
 	refused("two runs change places", turned)
-	refused("a run twice", grown(1, slices.Insert(slices.Clone(good), second[2], good[second[1]:second[2]]...), second[2]-second[1]))
+	refused("a run twice", grown(1, slices.Insert(slices.Clone(good), second[2], good[second[1]:second[2]]...),
+		second[2]-second[1]))
 	refused("a heap is missing", good[:heaps[1]])
 	refused("the first heap is missing", slices.Delete(slices.Clone(good), heaps[0], heaps[1]))
 	refused("no heap", good[:fixed])
@@ -316,7 +320,8 @@ func TestPackedDiff(t *testing.T) {
 	differ := func(a, b uint64) string {
 		d, isOther, err := ring.Diff(a, b)
 		require.NoError(t, err)
-		fromFiles, again, err := save.DiffFiles(bytes.NewReader(written(t, ring, a)), bytes.NewReader(written(t, ring, b)), nil)
+		fromFiles, again, err := save.DiffFiles(bytes.NewReader(written(t, ring, a)),
+			bytes.NewReader(written(t, ring, b)), nil)
 		require.NoError(t, err)
 		require.Equal(t, isOther, again)
 		require.Equal(t, d, fromFiles)
@@ -326,11 +331,13 @@ func TestPackedDiff(t *testing.T) {
 	assert.Equal(t, "equal", differ(1, 2))
 	first.Age++
 	require.NoError(t, ring.Take(2))
-	assert.Contains(t, differ(1, 2), "region level: cellar.Head.Age: 7 in A, 8 in B (uint32 of save_test.barrel; offset ")
+	assert.Contains(t, differ(1, 2), "region level: cellar.Head.Age: 7 in A, 8 in B (uint32 of save_test.barrel; "+
+		"offset ")
 	first.Age--
 	ways[3].Y = 1.5
 	require.NoError(t, ring.Take(2))
-	assert.Contains(t, differ(1, 2), "region level: cellar.Names[3].Y: 0 in A, 1.5 in B (float32 of save_test.place; offset ")
+	assert.Contains(t, differ(1, 2), "region level: cellar.Names[3].Y: 0 in A, 1.5 in B (float32 of "+
+		"save_test.place; offset ")
 	ways[3].Y = 0
 	other := barrels.New(heap)
 	require.NoError(t, ring.Take(2))
@@ -394,9 +401,9 @@ func TestPackedLibrary(t *testing.T) {
 			continue
 		}
 		for _, err := range []error{err, again} {
-			require.ErrorContains(t, err, "region level, byte 0x1080 of the state: arena.Heap: the library's data in it has "+
-				"addresses, which can't be checked; Take and Restore work; to take snapshots from outside, check a signature "+
-				"of them, and call State.Authenticated in the load")
+			require.ErrorContains(t, err, "region level, byte 0x1080 of the state: arena.Heap: the library's data "+
+				"in it has addresses, which can't be checked; Take and Restore work; to take snapshots from "+
+				"outside, check a signature of them, and call State.Authenticated in the load")
 		}
 	}
 }

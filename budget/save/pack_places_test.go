@@ -207,7 +207,8 @@ func TestPackedTowns(t *testing.T) {
 // packed.
 func TestPackedTracked(t *testing.T) {
 	heap := packedHeap{size: 16 << 10, most: 16 << 10}
-	states := []townState{{"a", []any{100_000, heap, 70_000, packedHeap{size: 1088, most: 2000}, packedHeap{size: 3200, most: 4000}, "pool", 9000}},
+	states := []townState{{"a", []any{100_000, heap, 70_000, packedHeap{size: 1088, most: 2000},
+		packedHeap{size: 3200, most: 4000}, "pool", 9000}},
 		{"b", []any{heap, 50_000}}}
 	for _, fault := range []bool{false, true} {
 		func() {

@@ -134,12 +134,13 @@ func TestPackedMost(t *testing.T) {
 		_, err = fmt.Sscanf(text[strings.Index(text, "raise its most to "):], "raise its most to %d or more: ", &needs)
 		require.NoError(t, err, text)
 		used := p.heap.Stats().Used
-		require.Equal(t, fmt.Sprintf("save: Take of snapshot %d of region room of budget %q: the arena.Heap at byte 0x80 "+
-			"of the state has %d bytes in use and needs %d in a snapshot, and State.Heap permits 10000: raise its most to %[4]d or "+
-			"more: upfront: full", number, "match", used, needs), text)
+		require.Equal(t, fmt.Sprintf("save: Take of snapshot %d of region room of budget %q: the arena.Heap at byte "+
+			"0x80 of the state has %d bytes in use and needs %d in a snapshot, and State.Heap permits 10000: raise "+
+			"its most to %[4]d or more: upfront: full", number, "match", used, needs), text)
 		require.Equal(t, before, heldBy(t, p.ring))
 	}
-	for most, fits := range map[uint64]bool{needs - 17: false, needs - 16: false, needs - 15: true, needs: true, 1 << 63: true} {
+	for most, fits := range map[uint64]bool{needs - 17: false, needs - 16: false, needs - 15: true, needs: true,
+		1 << 63: true} {
 		q := newPacking(t, most, nil)
 		require.NoError(t, q.ring.Take(0))
 		for n := range uint64(4) {
@@ -222,8 +223,8 @@ func TestPackedDamage(t *testing.T) {
 	}
 	headers = append(headers, h.End, h.End+8)
 	first := func(of uintptr) uint64 { return uint64(of) }
-	words := append(headers, first(unsafe.Offsetof(h.First)), first(unsafe.Offsetof(h.End)), first(unsafe.Offsetof(h.Lists)),
-		first(unsafe.Offsetof(h.Plain)), first(unsafe.Offsetof(h.Epoch)))
+	words := append(headers, first(unsafe.Offsetof(h.First)), first(unsafe.Offsetof(h.End)),
+		first(unsafe.Offsetof(h.Lists)), first(unsafe.Offsetof(h.Plain)), first(unsafe.Offsetof(h.Epoch)))
 	for _, at := range words {
 		for _, value := range []uint64{0, 1 << 63, math.MaxUint64, *p.word(at) ^ 1<<5, *p.word(at) + 16, r.Uint64()} {
 			was := *p.word(at)
@@ -231,10 +232,13 @@ func TestPackedDamage(t *testing.T) {
 				continue
 			}
 			err := p.ring.Take(2)
-			require.ErrorContains(t, err, "save: Take of snapshot 2 of region room of budget \"match\": the ", "word at %#x is %#x", at, value)
+			require.ErrorContains(t, err, "save: Take of snapshot 2 of region room of budget \"match\": the ",
+				"word at %#x is %#x", at, value)
 			says := "the arena.Heap at byte 0x80 of the state is damaged: a header of a block was overwritten"
-			if fixed := uint64(unsafe.Sizeof(*h)); at < fixed && at != first(unsafe.Offsetof(h.Epoch)) && at != first(unsafe.Offsetof(h.Lists)) {
-				says = "the words of the arena.Heap at byte 0x80 of the state aren't those of the heap that State.Heap named"
+			if fixed := uint64(unsafe.Sizeof(*h)); at < fixed && at != first(unsafe.Offsetof(h.Epoch)) &&
+				at != first(unsafe.Offsetof(h.Lists)) {
+				says = "the words of the arena.Heap at byte 0x80 of the state aren't those of the heap that " +
+					"State.Heap named"
 			}
 			require.ErrorContains(t, err, says, "word at %#x is %#x", at, value)
 			require.False(t, p.ring.Has(2))

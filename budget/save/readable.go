@@ -19,7 +19,7 @@ func Readable[T any](st *State, values []T) {
 	st.declares("Readable", t)
 	if !new(describer).of(t).isPlain() {
 		panic(fmt.Sprintf("save: BUG: Readable of region %s can't name a %v, which has a bool, an "+
-			"arena.Ptr or an arena.Slice", st.saved.Name(), t))
+			"arena.Ptr or an arena.Slice", st.saved.Name, t))
 	}
 	h := st.header()
 	at := arena_c.Place(unsafe.Pointer(unsafe.SliceData(values)), unsafe.Pointer(h))
@@ -28,7 +28,7 @@ func Readable[T any](st *State, values []T) {
 	case size == 0:
 	case at < h.Start || at >= st.mark || size > st.mark-at:
 		panic(fmt.Sprintf("save: BUG: Readable of region %s: the values aren't in the region before the "+
-			"state", st.saved.Name()))
+			"state", st.saved.Name))
 	default:
 		st.reads = append(st.reads, span{at, at + size})
 	}
@@ -58,16 +58,17 @@ func Values[T any](st *State, list []T) {
 	case size == 0:
 	case at < st.mark || at >= end || size > end-at:
 		panic(fmt.Sprintf("save: BUG: Values of region %s: the values aren't in the state",
-			st.saved.Name()))
+			st.saved.Name))
 	default:
-		st.values = append(st.values, values{at: at - st.mark, count: uint64(len(list)), stride: uint64(t.Size()), of: t})
+		st.values = append(st.values, values{at: at - st.mark, count: uint64(len(list)), stride: uint64(t.Size()),
+			of: t})
 	}
 }
 
 // declares panics after NewRing, and for a type that can't be in a state.
 func (st *State) declares(what string, t reflect.Type) {
 	if st.end != 0 {
-		panic(fmt.Sprintf("save: BUG: %s of region %s after NewRing", what, st.saved.Name()))
+		panic(fmt.Sprintf("save: BUG: %s of region %s after NewRing", what, st.saved.Name))
 	}
 	if err := st.admits(t); err != nil {
 		panic(err)

@@ -146,7 +146,8 @@ func TestRefusals(t *testing.T) {
 		load(t, b, "level", func(budget.Region, scope.Scope) {})
 		assert.ErrorContains(t, failed.Take(1), "rewound or loaded again since")
 		for number := range uint64(7) {
-			assert.False(t, p.ring.Has(number) && p.ring.Restore(background, number) != nil, "Has is what Restore takes")
+			assert.False(t, p.ring.Has(number) && p.ring.Restore(background, number) != nil,
+				"Has is what Restore takes")
 		}
 		assert.EqualError(t, p.ring.Take(6),
 			`budget "pond": region level was rewound or loaded again since: upfront: closed`)

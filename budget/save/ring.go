@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/arena_c"
-	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/internal/seam"
 	"github.com/upfront-mem/upfront/scope"
 )
 
@@ -34,7 +34,7 @@ type Ring struct {
 	layout    *layout  // nil if not known
 	text      []byte   // the layout as JSON, for files; nil until a file is made
 	described fileHead // the part of a file's header that the layout determines
-	exclusive *budget.Exclusive
+	exclusive seam.Exclusive
 	of        uint32 // checksum of the subjects
 }
 
@@ -87,7 +87,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	}
 	r := &Ring{scope: s, count: count, seed: maphash.MakeSeed()}
 	heaps, outside := 0, true
-	var saved []*budget.State
+	var saved []*seam.State
 	var shapes []shape
 	for _, st := range states {
 		if err := st.complete(s); err != nil {
@@ -99,11 +99,11 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		for i := range st.heaps {
 			heaps += packedWords + int(st.heaps[i].most)
 		}
-		outside = outside && st.saved.IsState()
+		outside = outside && st.saved.IsState
 		r.parts, saved, shapes = append(r.parts, p), append(saved, st.saved), append(shapes, st.shape())
 	}
 	r.of = subjectsSum(r.parts)
-	r.exclusive = budget.NewExclusive("Restore", saved...)
+	r.exclusive = seam.NewExclusive("Restore", saved...)
 	r.pieces, r.fixed = piecesOf(shapes)
 	for i := range r.parts {
 		r.parts[i].place(r.pieces)
@@ -190,10 +190,10 @@ func (r *Ring) Take(number uint64) error {
 		p.take(to.image, to.index)
 		var err error
 		if used, err = p.packHeaps(to.image, used, p.bytes()); err != nil {
-			return fmt.Errorf("save: Take of snapshot %d of region %s of budget %q: %w", number, p.saved.Name(),
-				p.saved.Budget(), err)
+			return fmt.Errorf("save: Take of snapshot %d of region %s of budget %q: %w", number, p.saved.Name,
+				p.saved.Budget, err)
 		}
-		to.finalizers[i] = p.saved.Stack().Finalizers()
+		to.finalizers[i] = p.saved.Stack.Finalizers()
 		to.living[i] = p.living()
 	}
 	r.hold(to, number, used)
@@ -255,7 +255,7 @@ func (r *Ring) inUse(what string, number uint64, replace bool) error {
 		for _, still := range r.parts[i].stills {
 			if err := still(replace); err != nil {
 				return fmt.Errorf("save: %s of snapshot %d of region %s of budget %q: %w", what, number,
-					r.parts[i].saved.Name(), r.parts[i].saved.Budget(), err)
+					r.parts[i].saved.Name, r.parts[i].saved.Budget, err)
 			}
 		}
 	}
@@ -301,7 +301,7 @@ func (r *Ring) get(number uint64) (*slot, error) {
 	}
 	slices.Sort(held)
 	return nil, fmt.Errorf("save: region %[2]s: the ring of %[3]d doesn't hold snapshot %[1]d; make it larger in "+
-		"NewRing; it holds: %[4]s", number, r.parts[0].saved.Name(), r.count,
+		"NewRing; it holds: %[4]s", number, r.parts[0].saved.Name, r.count,
 		strings.Trim(fmt.Sprint(held), "[]"))
 }
 
@@ -358,7 +358,7 @@ func (r *Ring) holdOutside(to *slot, number uint64, used int) {
 	to.clean = true
 	for i := range r.parts {
 		r.parts[i].tracking.replaced(to.index)
-		to.finalizers[i] = r.parts[i].saved.Stack().Finalizers()
+		to.finalizers[i] = r.parts[i].saved.Stack.Finalizers()
 	}
 }
 
@@ -471,7 +471,7 @@ func holds(state byte) bool { return state == arena_c.ChunkLive || state == aren
 func (p *part) objects(from *slot, finalizers uint64) error {
 	for i := range p.pools {
 		pool := &p.pools[i]
-		object := p.saved.Stack().PoolObject(pool.header)
+		object := p.saved.Stack.PoolObject(pool.header)
 		if object == "" {
 			continue
 		}
@@ -482,11 +482,11 @@ func (p *part) objects(from *slot, finalizers uint64) error {
 				changed++
 			}
 		}
-		if ran := p.saved.Stack().Finalizers() - finalizers; changed != 0 || ran != 0 {
+		if ran := p.saved.Stack.Finalizers() - finalizers; changed != 0 || ran != 0 {
 			return fmt.Errorf("save: Restore of snapshot %d of region %s: in a pool with a %s, %d objects "+
 				"began or ended since, and %d finalizers ran, which can't be undone; use a Pool "+
 				"without finalizer, or make the pool after NewRing",
-				from.number, p.saved.Name(), object, changed, ran)
+				from.number, p.saved.Name, object, changed, ran)
 		}
 	}
 	return nil

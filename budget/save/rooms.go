@@ -103,9 +103,9 @@ func headerOf[H any](image []byte) *H { return (*H)(unsafe.Pointer(unsafe.SliceD
 
 // findRooms adds the state's allocators as tenants. It returns an error for a damaged allocator.
 func (st *State) findRooms() error {
-	list, err := st.saved.Stack().WatchedRooms(st.mark, st.end)
+	list, err := st.saved.Stack.WatchedRooms(st.mark, st.end)
 	if err != nil {
-		return fmt.Errorf("save: BUG: the state of region %s: %w", st.saved.Name(), err)
+		return fmt.Errorf("save: BUG: the state of region %s: %w", st.saved.Name, err)
 	}
 	state := st.bytes()
 	arena_c.Gather(startOf(state), uint64(len(state)))
@@ -134,15 +134,15 @@ func (st *State) findRooms() error {
 			return st.badRoom(r, err)
 		}
 		r.settle(image)
-		st.tenants = append(st.tenants, tenant{at: r.at, size: r.Size, name: r.Kind.String(), check: r.check, live: r.live,
-			values: r.chunks(state, r.at)})
+		st.tenants = append(st.tenants, tenant{at: r.at, size: r.Size, name: r.Kind.String(), check: r.check,
+			live: r.live, values: r.chunks(state, r.at)})
 	}
 	slices.SortFunc(st.tenants, func(a, b tenant) int { return int(int64(a.at - b.at)) })
 	return nil
 }
 
 func (st *State) badRoom(r *room, err error) error {
-	return fmt.Errorf("save: BUG: the state of region %s, at byte %#x: the %s is damaged: %w%s", st.saved.Name(), r.at,
+	return fmt.Errorf("save: BUG: the state of region %s, at byte %#x: the %s is damaged: %w%s", st.saved.Name, r.at,
 		r.Kind, err, r.Site.Tell("made"))
 }
 
@@ -218,8 +218,8 @@ func (st *State) roomsInChunks() error {
 		for _, p := range st.pools {
 			t, end := &st.tenants[i], p.first+uint64(p.header.Count)*p.header.Stride
 			if !t.kept && t.at < end && p.first < t.at+t.size {
-				return fmt.Errorf("save: BUG: the state of region %s, at byte %#x: %s: a pool of %d chunks of %d bytes: %w",
-					st.saved.Name(), t.at, t.name, p.header.Count, p.header.Stride, errInChunk)
+				return fmt.Errorf("save: BUG: the state of region %s, at byte %#x: %s: a pool of %d chunks of %d "+
+					"bytes: %w", st.saved.Name, t.at, t.name, p.header.Count, p.header.Stride, errInChunk)
 			}
 		}
 	}
@@ -271,7 +271,8 @@ func (r *room) live(image []byte, from, to uint64) bool {
 		}
 	}
 	block, live := r.kind().live(r, image, from, to)
-	return live && (block&^farEnd != from || !slices.ContainsFunc(r.inner, func(in *room) bool { return in.host == block }))
+	return live && (block&^farEnd != from || !slices.ContainsFunc(r.inner,
+		func(in *room) bool { return in.host == block }))
 }
 
 var (
@@ -285,7 +286,8 @@ func fitsHeap(image []byte) bool {
 	if h.Fronts != 0 {
 		first += arena_c.HeapFrontBytes
 	}
-	return h.Lists-1 < 512 && h.First == first && h.First < h.End && h.End == uint64(len(image))&^15-heapUnit
+	return h.Lists >= 1 && h.Lists <= 512 && h.First == first && h.First < h.End &&
+		h.End == uint64(len(image))&^15-heapUnit
 }
 
 func fitsBuddy(image []byte) bool {
@@ -304,7 +306,7 @@ func fitsEnd(image []byte, end uint64) bool {
 
 func fitsFrame(image []byte) bool {
 	f := headerOf[arena_c.Frame](image)
-	return f.Buffers-arena_c.FrameMin <= arena_c.FrameMax-arena_c.FrameMin && f.Size < uint64(len(image)) &&
+	return f.Buffers >= arena_c.FrameMin && f.Buffers <= arena_c.FrameMax && f.Size < uint64(len(image)) &&
 		uint64(unsafe.Sizeof(*f))+f.Buffers*f.Size <= uint64(len(image))
 }
 
@@ -337,8 +339,8 @@ func checkHeap(r *room, image []byte) error {
 	case h.Failed > countMax || h.LostBytes > room:
 		return fmt.Errorf("%d failed requests and %d lost bytes, which is impossible", h.Failed, h.LostBytes)
 	case h.Most > room-h.LostBytes || h.Phase > room || h.Past > room || h.Parked > h.Parks:
-		return fmt.Errorf("impossible figures for %d bytes: most %d, peaks %d and %d, %d of %d blocks parked", room, h.Most, h.Phase,
-			h.Past, h.Parked, h.Parks)
+		return fmt.Errorf("impossible figures for %d bytes: most %d, peaks %d and %d, %d of %d blocks parked", room,
+			h.Most, h.Phase, h.Past, h.Parked, h.Parks)
 	}
 	if _, code := h.Walk(nil); code != arena_c.OK {
 		return fmt.Errorf("its blocks, lists and counts contradict each other")
@@ -451,7 +453,8 @@ func checkRing(r *room, image []byte) error {
 	case !in(h.Oldest) || !in(h.Cursor) || h.Oldest%8 != 0 || h.Least > h.End-h.Start:
 		return bad
 	case h.Seam == 0 && (h.Limit != h.End || h.Oldest > h.Cursor || h.Count == 0 && h.Cursor != h.Start),
-		h.Seam != 0 && (h.Limit != h.Oldest || !in(h.Seam) || h.Oldest >= h.Seam || h.Cursor > h.Oldest || h.Cursor == h.Start):
+		h.Seam != 0 && (h.Limit != h.Oldest || !in(h.Seam) || h.Oldest >= h.Seam || h.Cursor > h.Oldest ||
+			h.Cursor == h.Start):
 		return bad
 	}
 	if !r.keepSpans(eachInRing, image) || uint64(len(r.spans)) != h.Count {
@@ -471,7 +474,9 @@ func (r *room) keepSpans(each func(image []byte, yield func(from, to uint64)) bo
 
 // inSpan is roomKind.live for a ring and a stack.
 func inSpan(r *room, _ []byte, from, to uint64) (block uint64, live bool) {
-	behind, _ := slices.BinarySearchFunc(r.spans, from+1, func(s span, at uint64) int { return cmp.Compare(s.from, at) })
+	behind, _ := slices.BinarySearchFunc(r.spans, from+1, func(s span, at uint64) int {
+		return cmp.Compare(s.from, at)
+	})
 	if behind == 0 {
 		return 0, false
 	}
@@ -482,7 +487,8 @@ func inSpan(r *room, _ []byte, from, to uint64) (block uint64, live bool) {
 // checkBounds checks the words that an arena with two ends shares with a stack.
 func checkBounds(e *arena_c.Ends) error {
 	size := e.End - e.Start
-	if e.Cursor < e.Start || e.Cursor > e.Limit || e.Limit > e.End || e.High-e.Start > size || e.Low-e.Start > size ||
+	if e.Cursor < e.Start || e.Cursor > e.Limit || e.Limit > e.End ||
+		e.High < e.Start || e.High > e.End || e.Low < e.Start || e.Low > e.End ||
 		e.Mark < e.Start || e.Mark > e.Cursor || e.FarMark < e.Limit || e.FarMark > e.End || e.Least > size {
 		return fmt.Errorf("its ends or marks are outside of its %d bytes, or cross", size)
 	}
@@ -568,7 +574,8 @@ func liveInStack(r *room, image []byte, from, to uint64) (block uint64, live boo
 func checkFrame(_ *room, image []byte) error {
 	f := headerOf[arena_c.Frame](image)
 	header := uint64(unsafe.Sizeof(*f))
-	if f.Current >= f.Buffers || f.Start != header+f.Current*f.Size || f.Limit != f.Start+f.Size || f.Cursor < f.Start ||
+	if f.Current >= f.Buffers || f.Start != header+f.Current*f.Size || f.Limit != f.Start+f.Size ||
+		f.Cursor < f.Start ||
 		f.Cursor > f.Limit || f.Gen != f.Header.Next || f.Gen == 0 || f.Least > f.Size || f.Count > f.Cursor-f.Start {
 		return fmt.Errorf("its current buffer, cursor and generation contradict each other")
 	}
@@ -578,7 +585,8 @@ func checkFrame(_ *room, image []byte) error {
 func liveInFrame(_ *room, image []byte, from, to uint64) (block uint64, live bool) {
 	f := headerOf[arena_c.Frame](image)
 	header := uint64(unsafe.Sizeof(*f))
-	return wholeEnd, from >= header && to <= header+f.Buffers*f.Size && (from-header)/f.Size == (max(to, from+1)-1-header)/f.Size
+	return wholeEnd, from >= header && to <= header+f.Buffers*f.Size &&
+		(from-header)/f.Size == (max(to, from+1)-1-header)/f.Size
 }
 
 func checkRoomPool(r *room, image []byte) error {
@@ -653,7 +661,8 @@ func (c *poolChunks) check(statesEnd, numbersBegin uint64) (at uint64, err error
 	}
 	for i := uint64(count); i < 2*uint64(count) && c.handles != 0; i++ {
 		if g := binary.LittleEndian.Uint32(c.numbers[4*i:]); g&^c.handles != c.own || g&c.handles == 0 {
-			return numbersBegin + 4*i, fmt.Errorf("generation %#x of chunk %d, which this pool can't create", g, i-uint64(count))
+			return numbersBegin + 4*i, fmt.Errorf("generation %#x of chunk %d, which this pool can't create", g,
+				i-uint64(count))
 		}
 	}
 	return 0, nil

@@ -51,16 +51,28 @@ var victims = []victim{
 	{"heap with front lists", arena_c.RoomHeap,
 		func(r arena_c.Room) unsafe.Pointer { return keptHeap(r, 16) }, playHeap, endHeap},
 	{"buddy", arena_c.RoomBuddy, func(r arena_c.Room) unsafe.Pointer { return keptBuddy(r) }, playBuddy, endBuddy},
-	{"ring", arena_c.RoomRing, func(r arena_c.Room) unsafe.Pointer { return unsafe.Pointer(arena_c.RingInit(r)) }, playRing, endRing},
-	{"linear", arena_c.RoomEnds, func(r arena_c.Room) unsafe.Pointer { return unsafe.Pointer(arena_c.EndsInit(r)) }, playEnds,
+	{"ring", arena_c.RoomRing, func(r arena_c.Room) unsafe.Pointer { return unsafe.Pointer(arena_c.RingInit(r)) },
+		playRing, endRing},
+	{"linear", arena_c.RoomEnds, func(r arena_c.Room) unsafe.Pointer {
+		return unsafe.Pointer(arena_c.EndsInit(r))
+	}, playEnds,
 		func(p unsafe.Pointer) { (*arena_c.Ends)(p).Reset() }},
-	{"stack", arena_c.RoomStack, func(r arena_c.Room) unsafe.Pointer { return unsafe.Pointer(arena_c.StackInit(r)) }, playStack, endStack},
-	{"frame", arena_c.RoomFrame, func(r arena_c.Room) unsafe.Pointer { return unsafe.Pointer(arena_c.FrameInit(r, 3)) }, playFrame,
+	{"stack", arena_c.RoomStack, func(r arena_c.Room) unsafe.Pointer { return unsafe.Pointer(arena_c.StackInit(r)) },
+		playStack, endStack},
+	{"frame", arena_c.RoomFrame, func(r arena_c.Room) unsafe.Pointer {
+		return unsafe.Pointer(arena_c.FrameInit(r, 3))
+	}, playFrame,
 		func(p unsafe.Pointer) { (*arena_c.Frame)(p).Next() }},
 	{"pool", arena_c.RoomPool,
-		func(r arena_c.Room) unsafe.Pointer { return unsafe.Pointer(arena_c.PoolMake(r, 24, 8, false)) }, playPool, endPool},
+		func(r arena_c.Room) unsafe.Pointer {
+			return unsafe.Pointer(arena_c.PoolMake(r, 24, 8,
+				false))
+		}, playPool, endPool},
 	{"handles", arena_c.RoomPool,
-		func(r arena_c.Room) unsafe.Pointer { return unsafe.Pointer(arena_c.PoolMake(r, 40, 8, true)) }, playPool, endPool},
+		func(r arena_c.Room) unsafe.Pointer {
+			return unsafe.Pointer(arena_c.PoolMake(r, 40, 8,
+				true))
+		}, playPool, endPool},
 }
 
 func keptHeap(r arena_c.Room, parked uint64) unsafe.Pointer {
@@ -536,8 +548,9 @@ const (
 )
 
 var (
-	headerWords = map[string]string{"Cursor": checked, "Limit": checked, "Gen": fixed, "Asked": nobody, "Misused": nobody,
-		"Least": checked, "Next": fixed, "Start": fixed}
+	headerWords = map[string]string{"Cursor": checked, "Limit": checked, "Gen": fixed, "Asked": nobody,
+		"Misused": nobody,
+		"Least":   checked, "Next": fixed, "Start": fixed}
 	endsWords = with(headerWords, map[string]string{"End": fixed, "High": checked, "Low": checked, "Mark": checked,
 		"FarMark": checked, "Last": checked, "FarLast": checked, "Lost": counts})
 )
@@ -566,14 +579,17 @@ var roomWords = [arena_c.RoomKinds]map[string]string{
 		"Reserve": "more than there is keeps all back",
 		"Given":   counts, "Asked": counts, "Refused": counts, "Damaged": counts, "Raced": counts, "Where": places,
 		"Look": "as a heap's"},
-	arena_c.RoomRing: with(headerWords, map[string]string{"Count": checked, "End": fixed, "Oldest": checked, "Seam": checked,
-		"_": unused}),
+	arena_c.RoomRing: with(headerWords, map[string]string{"Count": checked, "End": fixed, "Oldest": checked,
+		"Seam": checked,
+		"_":    unused}),
 	arena_c.RoomEnds:  endsWords,
 	arena_c.RoomStack: endsWords,
-	arena_c.RoomFrame: with(headerWords, map[string]string{"Gen": checked, "Next": checked, "Start": checked, "Buffers": fixed,
+	arena_c.RoomFrame: with(headerWords, map[string]string{"Gen": checked, "Next": checked, "Start": checked,
+		"Buffers": fixed,
 		"Current": checked, "Size": fixed, "Count": checked, "_": unused}),
-	arena_c.RoomPool: {"Gen": fixed, "Chunks": fixed, "Numbers": fixed, "Stride": fixed, "Inverse": fixed, "Count": fixed,
-		"Kind": fixed, "Handles": fixed, "Free": checked, "Retired": checked},
+	arena_c.RoomPool: {"Gen": fixed, "Chunks": fixed, "Numbers": fixed, "Stride": fixed, "Inverse": fixed,
+		"Count": fixed,
+		"Kind":  fixed, "Handles": fixed, "Free": checked, "Retired": checked},
 }
 
 // with returns the rules of two, preferring those of b.

@@ -325,7 +325,8 @@ func TestLibrariesInStates(t *testing.T) {
 func TestRoomsOfC(t *testing.T) {
 	refused := func(says string, more func(block []byte)) {
 		t.Helper()
-		b := open(t, budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
+		b := open(t,
+			budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
 		_, err := budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*roomsRoot, error) {
 			state, root := save.Begin(b.Region("level"), s, roomsMaker)
 			block := s.BytesUnzeroed(roomSize, 64)
@@ -344,9 +345,10 @@ func TestRoomsOfC(t *testing.T) {
 		return bindings.NoteRoom(kind, unsafe.Pointer(&block[0]), size)
 	}
 	for kind := arena_c.RoomHeap; kind < arena_c.RoomShared; kind++ {
-		refused("save: BUG: the state of region level, at byte 0x40: the "+kind.String()+" is damaged: its words", func(block []byte) {
-			require.Equal(t, arena_c.OK, note(kind, block, roomSize))
-		})
+		refused("save: BUG: the state of region level, at byte 0x40: the "+kind.String()+" is damaged: its words",
+			func(block []byte) {
+				require.Equal(t, arena_c.OK, note(kind, block, roomSize))
+			})
 	}
 	refused("C registered 16 bytes, which aren't all in the state", func(block []byte) {
 		require.Equal(t, arena_c.OK, note(arena_c.RoomHeap, block, 16))
@@ -371,7 +373,8 @@ var roomyMaker = scope.Plain[roomy]()
 // TestRoomsInChunks: an allocator in a chunk of the region's own pool is refused, since a hostile
 // handle could free that chunk.
 func TestRoomsInChunks(t *testing.T) {
-	b := open(t, budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
+	b := open(t,
+		budget.Plan{Name: "rooms", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
 	_, err := budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*roomsRoot, error) {
 		state, root := save.Begin(b.Region("level"), s, roomsMaker)
 		chunk := roomyMaker.HandlePool(s, 2)
@@ -381,7 +384,8 @@ func TestRoomsInChunks(t *testing.T) {
 		require.NoError(t, err)
 		for range 2 {
 			err = panicked(func() { save.NewRing(s, 1, state) })
-			require.ErrorContains(t, err, "arena.Ring: a pool of 2 chunks of 4096 bytes: it has an allocator in a chunk")
+			require.ErrorContains(t, err,
+				"arena.Ring: a pool of 2 chunks of 4096 bytes: it has an allocator in a chunk")
 		}
 		return root, nil
 	})

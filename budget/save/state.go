@@ -8,14 +8,17 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/internal/seam"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/stack"
 )
 
+var stateOf = seam.StateOf.(func(budget.Region, scope.Scope) (*seam.State, error))
+
 // State is the memory of a load that the game's ticks change: the bytes allocated between [Begin]
 // and [NewRing].
 type State struct {
-	saved   *budget.State
+	saved   *seam.State
 	own     scope.Scope // of the load
 	mark    uint64      // start; offsets count from the arena's header
 	end     uint64      // 0 before NewRing
@@ -63,7 +66,7 @@ func (p *pool) states(bytes []byte) []byte {
 // already, or if a state region can't hold a T. In the last case the error names every bad field.
 // If s is full, Begin unwinds.
 func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, *T) {
-	saved, err := budget.StateOf(r, s)
+	saved, err := stateOf(r, s)
 	if err != nil {
 		panic(err)
 	}
@@ -71,8 +74,8 @@ func Begin[T any](r budget.Region, s scope.Scope, root scope.Maker[T]) (*State, 
 	if err := st.admits(st.root); err != nil {
 		panic(err)
 	}
-	if saved.IsState() {
-		saved.Stack().Watch()
+	if saved.IsState {
+		saved.Stack.Watch()
 	}
 	st.mark = (st.header().Cursor + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
 	first := root.SliceAligned(s, 1, arena_c.LineSize)
@@ -108,7 +111,7 @@ func (st *State) Size() uint64 {
 	return st.end - st.mark
 }
 
-func (st *State) header() *arena_c.Scopes { return &st.saved.Stack().Row().Arena }
+func (st *State) header() *arena_c.Scopes { return &st.saved.Stack.Row().Arena }
 
 // bytes returns the state's accounted range. In checked and asan builds its values are elsewhere.
 func (st *State) bytes() []byte {
@@ -119,10 +122,10 @@ func (st *State) bytes() []byte {
 func (st *State) complete(s scope.Scope) error {
 	switch err := st.saved.Check(); {
 	case st.ring != nil && st.ring.alive():
-		return fmt.Errorf("save: BUG: the state of region %s has a ring already", st.saved.Name())
+		return fmt.Errorf("save: BUG: the state of region %s has a ring already", st.saved.Name)
 	case st.header().Odd&arena_c.Building != 0:
 		return fmt.Errorf("save: BUG: a Builder is at work in region %s, and its values are in no state "+
-			"yet: call Done before NewRing", st.saved.Name())
+			"yet: call Done before NewRing", st.saved.Name)
 	case s != st.own && err != nil:
 		return fmt.Errorf("save: BUG: NewRing in another scope than the load's: %w", err)
 	}
@@ -134,9 +137,9 @@ func (st *State) complete(s scope.Scope) error {
 	}
 	st.end = st.header().Cursor
 	var types map[*arena_c.Pool]reflect.Type
-	if st.saved.IsState() {
+	if st.saved.IsState {
 		var kept []stack.Tenant
-		types, kept, st.made = st.saved.Stack().Watched()
+		types, kept, st.made = st.saved.Stack.Watched()
 		st.addKept(kept)
 		st.broken = st.findRooms()
 		st.findLibraries()
@@ -153,7 +156,7 @@ func (st *State) complete(s scope.Scope) error {
 }
 
 func (st *State) findPools(types map[*arena_c.Pool]reflect.Type) {
-	row := st.saved.Stack().Row()
+	row := st.saved.Stack.Row()
 	from := unsafe.Add(unsafe.Pointer(&row.Arena), st.mark)
 	for i := range row.Pools {
 		h := row.Pool(i)
@@ -168,15 +171,15 @@ func (st *State) findPools(types map[*arena_c.Pool]reflect.Type) {
 // plain records the owned values of the state. In a state region it records the chain's nodes
 // instead, and returns an error for an object with a finalizer or a forbidden type.
 func (st *State) plain() error {
-	if !st.saved.IsState() {
+	if !st.saved.IsState {
 		st.findOwned()
 		return nil
 	}
 	st.nodes, st.chain = st.nodes[:0], st.chain[:0]
-	for node := range st.saved.Stack().NodesSince(st.mark) {
+	for node := range st.saved.Stack.NodesSince(st.mark) {
 		if node.Name != "" {
 			return fmt.Errorf("save: BUG: %s in the state of region %s: a finalizer can't be undone or sent; "+
-				"make it before Begin, or after NewRing", node.Name, st.saved.Name())
+				"make it before Begin, or after NewRing", node.Name, st.saved.Name)
 		}
 		st.nodes = append(st.nodes, node)
 		bytes := unsafe.Slice((*byte)(st.header().At(node.At)), node.Size)

@@ -31,7 +31,7 @@ func (l *still) check(st *State) error {
 		at := i * arena_c.LineSize
 		if sumOf(before[at:min(at+arena_c.LineSize, len(before))]) != sum {
 			return fmt.Errorf("save: BUG: region %s: memory from before Begin was written since, and "+
-				"is in no snapshot: 64 bytes at offset %#x%s", st.saved.Name(), at,
+				"is in no snapshot: 64 bytes at offset %#x%s", st.saved.Name, at,
 				arena_c.Made(unsafe.Pointer(&before[at])))
 		}
 	}

@@ -44,7 +44,7 @@ func (r *Ring) admit(flat []byte, number uint64) error {
 	}
 	for i := range r.parts {
 		if err := r.parts[i].verified(flat); err != nil {
-			return fmt.Errorf("region %s, snapshot %d: %w", r.parts[i].saved.Name(), number, err)
+			return fmt.Errorf("region %s, snapshot %d: %w", r.parts[i].saved.Name, number, err)
 		}
 	}
 	return nil
@@ -85,7 +85,7 @@ func (v *viewed) at(p unsafe.Pointer, size uint64, what string) unsafe.Pointer {
 	at := arena_c.Place(p, unsafe.Pointer(v.part.header())) - v.part.mark
 	if state := uint64(len(v.state)); at > state || size > state-at {
 		panic(fmt.Sprintf("save: BUG: %s: the pointer isn't into the state of region %s", what,
-			v.part.saved.Name()))
+			v.part.saved.Name))
 	}
 	return unsafe.Add(startOf(v.state), at)
 }
@@ -94,7 +94,7 @@ func (v *viewed) at(p unsafe.Pointer, size uint64, what string) unsafe.Pointer {
 // aren't aligned, or are neither in the state nor readable.
 func (v *viewed) to(stored, count, size, align uint64) unsafe.Pointer {
 	h := v.part.header()
-	base := v.part.saved.Stack().Row().Size()
+	base := v.part.saved.Stack.Row().Size()
 	if stored == 0 || stored > base || size != 0 && count > base/size ||
 		(stored-1)&(align-1) != 0 {
 		return nil
@@ -116,7 +116,7 @@ func (v *viewed) pool(h *arena_c.Pool, what string) *pool {
 		}
 	}
 	panic(fmt.Sprintf("save: BUG: %s: the pool isn't in the state of region %s", what,
-		v.part.saved.Name()))
+		v.part.saved.Name))
 }
 
 // live returns chunk i, or nil if it isn't live.

@@ -1,14 +1,14 @@
-// Package view draws a budget as text and as SVG. A picture needs no font, script or style of the
-// page around it.
+// Package view draws a budget as SVG, and a report as text. A picture needs no font, script or
+// style of the page around it.
 //
 //	view.Plan(file, plan)                // the plan: a memory map, to scale
 //	view.PlanDiff(file, old, new)        // two plans: their maps next to each other
 //	view.Report(file, b.Report())        // sizes, peaks and current use, by label and scope
-//	view.Timeline(file, timeline.Read()) // each part over time
-//	view.Inside(file, inside)            // the contents of an arena, from region.Inside
+//	view.Timeline(file, use.Read())      // each part over time, from timeline.Start
+//	view.Inside(file, contents)          // the contents of an arena, from inside.OfRegion
 //
-// ReportText, TimelineText and InsideText write the main contents as text of at most 80 columns,
-// and [budget.Plan.String] returns a plan as text. ReportHTML writes tables for a page, such as the
+// ReportText writes a report as text of at most 80 columns, and [budget.Plan.String] returns a plan
+// as text. ReportHTML writes tables for a page, such as the
 // page of package live. [budget.Report.String] is for a log. In its text, slots share a line only
 // if their metrics are equal, while ReportText has one line for all slots of a region.
 //

@@ -29,7 +29,8 @@ func ExamplePlan() {
 // The description of a picture lists the parts that differ.
 func ExamplePlanDiff() {
 	plan := func(level, net uint64) budget.Plan {
-		return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: level}, {Name: "net", Size: net}}}
+		return budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: level},
+			{Name: "net", Size: net}}}
 	}
 	var picture strings.Builder
 	if err := view.PlanDiff(&picture, plan(2*budget.MiB, budget.MiB), plan(3*budget.MiB, budget.MiB)); err != nil {
@@ -43,7 +44,9 @@ func ExamplePlanDiff() {
 
 // Labels share the bar of their region, largest first.
 func ExampleReportText() {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
+	b,
+		err := budget.Open(budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
 	}

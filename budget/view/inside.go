@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/inside"
 )
 
 // Inside draws the contents of an arena. At the top is the whole arena, to scale. Below are the
@@ -18,7 +18,7 @@ import (
 //
 // If there are many objects, adjacent objects are drawn as runs. If in is invalid, Inside returns
 // the error of in.Check and writes nothing. Inside makes Go allocations for each object.
-func Inside(w io.Writer, in budget.Inside) error {
+func Inside(w io.Writer, in inside.Contents) error {
 	if err := in.Check(); err != nil {
 		return err
 	}
@@ -33,10 +33,10 @@ func Inside(w io.Writer, in budget.Inside) error {
 	return d.writeTo(w, title, d.description(), d.y+margin)
 }
 
-// insideDrawing is the picture of an Inside; y is the position of its next part.
+// insideDrawing is the picture of the contents; y is the position of its next part.
 type insideDrawing struct {
 	picture
-	in   *budget.Inside
+	in   *inside.Contents
 	list insideLines
 	y    px
 
@@ -155,7 +155,9 @@ func (d *insideDrawing) runs() []run {
 		}
 	}
 	if len(list) > drawnMost {
-		list = merged(list, d.in.Limit, func(a, b run) bool { return a.line >= 0 && (a.line == b.line || b.class == "hatch") })
+		list = merged(list, d.in.Limit, func(a, b run) bool {
+			return a.line >= 0 && (a.line == b.line || b.class == "hatch")
+		})
 	}
 	for least := d.rowSize() / 4096; len(list) > drawnMost; least = 2*least + 1 {
 		list = merged(list, d.in.Limit, func(a, b run) bool { return a.to-a.from <= least && b.to-b.from <= least })
@@ -230,8 +232,8 @@ func (d *insideDrawing) tip(i int) string {
 // marks shows below a row where scopes start, and the allocation point.
 func (d *insideDrawing) marks(s scale, row uint64) {
 	free := rowLeft // the first place without a text
-	if end := row + s.total; d.in.Cursor >= row && (d.in.Cursor < end || d.in.Cursor == end && d.in.Cursor == d.in.Limit) ||
-		d.in.Cursor == end && !slices.Contains(d.rowNumbers(s.total), end/s.total) {
+	if end := row + s.total; d.in.Cursor >= row && (d.in.Cursor < end || d.in.Cursor == end &&
+		d.in.Cursor == d.in.Limit) || d.in.Cursor == end && !slices.Contains(d.rowNumbers(s.total), end/s.total) {
 		x := s.x(d.in.Cursor - row)
 		d.path("point", "M%s %s l4.5 8 h-9 z", x, d.y+rowHeight+15)
 		defer func() { d.mark(x, free, "allocation point") }()

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/inside"
 )
 
 // arrows draws the chain of the near end above the rows, from each node to the next older one, if
 // the nodes are few.
 func (d *insideDrawing) arrows(size uint64) {
-	var nodes []*budget.Span
+	var nodes []*inside.Span
 	for i := range d.in.Spans {
 		if t := &d.in.Spans[i]; t.Order != 0 && t.Offset < d.in.Cursor {
 			nodes = append(nodes, t)
@@ -23,7 +23,7 @@ func (d *insideDrawing) arrows(size uint64) {
 	if len(nodes) > 1 {
 		d.chain = "arrows: the order in which nodes run, newest first"
 	}
-	slices.SortStableFunc(nodes, func(a, b *budget.Span) int { return cmp.Compare(a.Order, b.Order) })
+	slices.SortStableFunc(nodes, func(a, b *inside.Span) int { return cmp.Compare(a.Order, b.Order) })
 	for i := 1; i < len(nodes); i++ {
 		d.arrow(size, nodes[i-1].Offset, nodes[i].Offset)
 	}

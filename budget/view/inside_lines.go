@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/inside"
 )
 
 // insideLine is the objects of one kind, type, scope, label and source line.
@@ -24,7 +24,7 @@ type lineKey struct{ kind, typed, scope, label, ends, made string }
 
 // insideLines is the list of an arena. Its lines sum up to the used bytes.
 type insideLines struct {
-	in    *budget.Inside
+	in    *inside.Contents
 	lines []insideLine
 	of    []int // the line of each object, or -1 for the rest
 }
@@ -32,7 +32,7 @@ type insideLines struct {
 // linesMost is the maximum number of lines of a list. If all fit, they are in the arena's order.
 const linesMost = 24
 
-func listInside(in *budget.Inside) insideLines {
+func listInside(in *inside.Contents) insideLines {
 	l := insideLines{in: in, of: make([]int, len(in.Spans))}
 	index, padding := map[lineKey]int{}, uint64(0)
 	for i := range in.Spans {
@@ -60,7 +60,7 @@ func listInside(in *budget.Inside) insideLines {
 }
 
 // keyOf returns the line of an object. An object with contents has its own line.
-func keyOf(t *budget.Span, i int) lineKey {
+func keyOf(t *inside.Span, i int) lineKey {
 	key := lineKey{t.Kind, t.Type, t.Scope, t.Label, t.Ends, madeOf(t)}
 	if t.Pool != nil || t.Parts != nil {
 		key.kind = fmt.Sprint(i)
@@ -121,7 +121,7 @@ func (l *insideLines) text(line *insideLine) string {
 }
 
 // spanText returns the text of one object.
-func spanText(t *budget.Span) string {
+func spanText(t *inside.Span) string {
 	typed := t.Type
 	if typed == "uint8" {
 		typed = "bytes"
@@ -143,13 +143,14 @@ func spanText(t *budget.Span) string {
 	what := t.Kind
 	if t.Pool != nil {
 		of := cmp.Or(typed, strings.TrimPrefix(t.Ends, "finalizer of "))
-		what += strings.TrimSuffix(" of "+of, " of ") + ": " + fmt.Sprintf("%s of %s", exact(t.Pool.Live), exact(t.Pool.Count))
+		what += strings.TrimSuffix(" of "+of, " of ") + ": " + fmt.Sprintf("%s of %s", exact(t.Pool.Live),
+			exact(t.Pool.Count))
 	}
 	return what
 }
 
 // spanClass returns the colour of an object. All temporaries have the same.
-func spanClass(in *budget.Inside, t *budget.Span) string {
+func spanClass(in *inside.Contents, t *inside.Span) string {
 	if t.Kind == "reserve" {
 		return "c3 pale"
 	}
@@ -171,7 +172,7 @@ func spanClass(in *budget.Inside, t *budget.Span) string {
 	return "c0"
 }
 
-func scopeOf(t *budget.Span) string {
+func scopeOf(t *inside.Span) string {
 	if t.Label != "" {
 		return t.Scope + " / " + t.Label
 	}
@@ -179,7 +180,7 @@ func scopeOf(t *budget.Span) string {
 }
 
 // madeOf returns the source line of an object: "load.go:31".
-func madeOf(t *budget.Span) string {
+func madeOf(t *inside.Span) string {
 	if len(t.Made) == 0 {
 		return ""
 	}

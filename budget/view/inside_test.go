@@ -18,13 +18,13 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/inside"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/scope"
-	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // insideOfPond returns the contents of the loaded pond's region, with calls without folders.
-func insideOfPond(t *testing.T) (in budget.Inside) {
+func insideOfPond(t *testing.T) (in inside.Contents) {
 	t.Helper()
 	b, err := budget.Open(pondPlan)
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func insideOfPond(t *testing.T) (in budget.Inside) {
 	level := b.Region("level")
 	_, err = budget.Load(context.Background(), level, func(s scope.Scope) (*int, error) {
 		return new(int), loadPond(s, func(within ...arena.Inner) (err error) {
-			in, err = level.Inside(within...)
+			in, err = inside.OfRegion(level, within...)
 			return err
 		})
 	})
@@ -60,31 +60,24 @@ func TestInsidePicture(t *testing.T) {
 	}
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	var in budget.Inside
+	var in inside.Contents
 	require.NoError(t, json.Unmarshal(text, &in))
 	golden(t, "inside.svg", drawInside(t, in))
-	golden(t, "inside.txt", writeInside(t, in))
 }
 
-func drawInside(t testing.TB, in budget.Inside) string {
+func drawInside(t testing.TB, in inside.Contents) string {
 	t.Helper()
 	text := drawn(t, func(w io.Writer) error { return view.Inside(w, in) })
 	checkPicture(t, text)
 	return text
 }
 
-func writeInside(t testing.TB, in budget.Inside) string {
-	t.Helper()
-	text := drawn(t, func(w io.Writer) error { return view.InsideText(w, in) })
-	checkText(t, text)
-	return text
-}
-
 // TestInsideOfMany: the picture of a whole map's objects has a readable size and complete sums.
 func TestInsideOfMany(t *testing.T) {
-	in := budget.Inside{Budget: "game", Arena: "level", Size: 2 * budget.MiB, Known: true}
+	in := inside.Contents{Budget: "game", Arena: "level", Size: 2 * budget.MiB, Known: true}
 	for i, at := 0, uint64(0); at < 3*budget.MiB/2; i++ {
-		x := budget.Span{Kind: "plain", Type: fmt.Sprintf("game.Thing%d", i%97), Scope: "map", Size: uint64(16 + i%7*40), Padding: uint64(i % 3),
+		x := inside.Span{Kind: "plain", Type: fmt.Sprintf("game.Thing%d", i%97), Scope: "map",
+			Size: uint64(16 + i%7*40), Padding: uint64(i % 3),
 			Made: []string{fmt.Sprintf("game.load /game/load.go:%d", i%300)}}
 		if i%5 == 0 {
 			x.Kind, x.Order = "object", i+1
@@ -99,73 +92,48 @@ func TestInsideOfMany(t *testing.T) {
 	assert.Less(t, len(text), 200<<10)
 	assert.True(t, strings.Contains(text, " more, all smaller"))
 	assert.True(t, strings.Contains(text, "the chain of 2,297 nodes isn"))
-	requireSum(t, writeInside(t, in), in.Used)
+	requireSum(t, text, in.Used)
 }
 
-// requireSum requires the list of a text to sum up to the used bytes.
-func requireSum(t testing.TB, text string, used uint64) {
+// requireSum requires the list in a picture's description to sum up to the used bytes.
+func requireSum(t testing.TB, picture string, used uint64) {
 	t.Helper()
+	_, list, _ := strings.Cut(picture, " to its last: ")
+	list, _, found := strings.Cut(list, "</desc>")
+	require.True(t, found, picture)
 	var sum uint64
-	for line := range strings.Lines(text) {
-		number, rest, _ := strings.Cut(strings.TrimSpace(line), "  ")
-		n, err := strconv.ParseUint(strings.ReplaceAll(number, ",", ""), 10, 64)
-		switch {
-		case rest == "used":
-			require.Equal(t, used, n)
-			require.Equal(t, used, sum)
-			return
-		case err == nil:
+	for line := range strings.SplitSeq(list, "; ") {
+		if line != "" {
+			n, err := strconv.ParseUint(strings.ReplaceAll(line[strings.LastIndex(line, " ")+1:], ",", ""), 10, 64)
+			require.NoError(t, err)
 			sum += n
 		}
 	}
-	require.Fail(t, "it has no sum", text)
+	require.Equal(t, used, sum)
 }
 
 func TestInsideOfAny(t *testing.T) {
-	requireSum(t, writeInside(t, insideOfPond(t)), insideOfPond(t).Used)
-	drawInside(t, insideOfPond(t))
+	requireSum(t, drawInside(t, insideOfPond(t)), insideOfPond(t).Used)
 	const most = 256*budget.GiB - 1
-	for name, in := range map[string]budget.Inside{
-		"zero":    {},
-		"empty":   {Arena: "level", Size: 100, Limit: 100},
-		"temp":    {Arena: "level", Size: 100, Used: 100, Spans: []budget.Span{{Size: 100, Kind: "reserve"}}},
-		"hostile": {Arena: "</svg>\x1b", Size: 1, Used: 1, Cursor: 1, Limit: 1, Spans: []budget.Span{{Size: 1, Kind: "<&\u202e", Made: []string{"\x00 /"}}}},
-		"huge":    {Size: most, Used: most, Cursor: most, Limit: most, Spans: []budget.Span{{Size: most}}},
-		"scopes":  {Size: 9, Limit: 9, Scopes: []budget.OpenScope{{Name: strings.Repeat("long ", 99), Mark: math.MaxUint64}}},
+	for name, in := range map[string]inside.Contents{
+		"zero":  {},
+		"empty": {Arena: "level", Size: 100, Limit: 100},
+		"temp":  {Arena: "level", Size: 100, Used: 100, Spans: []inside.Span{{Size: 100, Kind: "reserve"}}},
+		"hostile": {Arena: "</svg>\x1b", Size: 1, Used: 1, Cursor: 1, Limit: 1,
+			Spans: []inside.Span{{Size: 1, Kind: "<&\u202e", Made: []string{"\x00 /"}}}},
+		"huge": {Size: most, Used: most, Cursor: most, Limit: most, Spans: []inside.Span{{Size: most}}},
+		"scopes": {Size: 9, Limit: 9,
+			Scopes: []inside.Scope{{Name: strings.Repeat("long ", 99), Mark: math.MaxUint64}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			drawInside(t, in)
-			requireSum(t, writeInside(t, in), in.Used)
+			requireSum(t, drawInside(t, in), in.Used)
 		})
 	}
 	var b bytes.Buffer
-	require.ErrorContains(t, view.Inside(&b, budget.Inside{Used: 1}), "contradict")
-	require.ErrorContains(t, view.Inside(&b, budget.Inside{Size: math.MaxUint64, Limit: math.MaxUint64}), "contradict")
-	require.ErrorContains(t, view.InsideText(&b, budget.Inside{Used: 1}), "contradict")
+	require.ErrorContains(t, view.Inside(&b, inside.Contents{Used: 1}), "contradict")
+	require.ErrorContains(t, view.Inside(&b, inside.Contents{Size: math.MaxUint64, Limit: math.MaxUint64}),
+		"contradict")
 	assert.Zero(t, b.Len())
-}
-
-// TestInsideOfManyKinds: a text that doesn't fit its line isn't built whole before it is cut.
-func TestInsideOfManyKinds(t *testing.T) {
-	const kinds = 5000
-	in := budget.Inside{Size: kinds, Used: kinds, Cursor: kinds, Limit: kinds, Spans: []budget.Span{{Size: kinds, Kind: "heap"}}}
-	for i := range uint64(kinds) {
-		in.Spans[0].Parts = append(in.Spans[0].Parts, stack.Part{Offset: i, Size: 1, Kind: fmt.Sprint("kind", i)})
-	}
-	assert.Less(t, taken(func() { assert.NoError(t, view.InsideText(io.Discard, in)) }), uint64(4*budget.MiB))
-	assert.Contains(t, writeInside(t, in), "heap of 5,000 bytes, kind0 1 in 1, kind1 1 in 1")
-}
-
-// TestInsideTextIsWhole: a usual name leaves space for all facts of a pool and of a checked build.
-func TestInsideTextIsWhole(t *testing.T) {
-	pool := stack.PoolLayout{Stride: 12, Count: 2000, Live: 1000, Peak: 1000, States: strings.Repeat("#.", 1000)}
-	in := budget.Inside{Arena: "level", Size: 24_100, Used: 24_100, Cursor: 24_100, Limit: 24_100, Spans: []budget.Span{
-		{Size: 100, Kind: "bytes", Scope: "level"}, {Offset: 100, Size: 24_000, Kind: "pool", Type: "main.Frog", Scope: "level", Pool: &pool}}}
-	text := writeInside(t, in)
-	assert.Contains(t, text, "\npool of main.Frog: 1,000 of 2,000 live, 1,000 at most\n")
-	assert.Contains(t, text, "\nchunks of pools: # live, . free, - never used\n")
-	assert.Contains(t, text, "  objects (listed in checked builds)            level\n")
-	assert.NotContains(t, text, "made at")
 }
 
 // FuzzInside: a file from outside is drawn or refused.
@@ -174,15 +142,12 @@ func FuzzInside(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var in budget.Inside
+		var in inside.Contents
 		if json.Unmarshal(text, &in) != nil {
 			return
 		}
-		err := view.Inside(io.Discard, in)
-		assert.Equal(t, err, view.InsideText(io.Discard, in))
-		if err == nil {
+		if view.Inside(io.Discard, in) == nil {
 			drawInside(t, in)
-			writeInside(t, in)
 		}
 	})
 }

@@ -121,7 +121,8 @@ func (d *insideDrawing) cell(x, y px, states string) {
 	}
 	live := px(strings.Count(states, "#")) * cell / px(len(states))
 	d.rect("c2", x, y+cell-live, cell, live)
-	other := px(len(states)-strings.Count(states, "#")-strings.Count(states, ".")-strings.Count(states, "-")) * cell / px(len(states))
+	known := strings.Count(states, "#") + strings.Count(states, ".") + strings.Count(states, "-")
+	other := px(len(states)-known) * cell / px(len(states))
 	d.rect("bad", x, y, cell, other)
 }
 
@@ -166,7 +167,8 @@ func (d *insideDrawing) parts(i int) {
 		}
 		list = append(list, run{p.Offset, p.Offset + p.Size, class, -1, -1})
 	}
-	d.heading(i, fmt.Sprintf("%s of %s bytes: %s live with %s bytes, %s free", t.Kind, exact(t.Size), exact(count), exact(live), exact(free)))
+	d.heading(i, fmt.Sprintf("%s of %s bytes: %s live with %s bytes, %s free", t.Kind, exact(t.Size), exact(count),
+		exact(live), exact(free)))
 	for least := t.Size / 4096; len(list) > drawnMost/2; least = 2*least + 1 {
 		list = merged(list, math.MaxUint64, func(a, b run) bool { return a.to-a.from <= least && b.to-b.from <= least })
 	}
@@ -207,7 +209,8 @@ func (d *insideDrawing) legend() {
 }
 
 var meanings = []struct{ class, text string }{
-	{"c0", "plain objects"}, {"c1", "with a finalizer"}, {"c4", "Go values"}, {"c2", "pools: live chunks"}, {"c5", "heaps, buddies, rings"}, {"c6", "arena headers"},
+	{"c0", "plain objects"}, {"c1", "with a finalizer"}, {"c4", "Go values"}, {"c2", "pools: live chunks"},
+	{"c5", "heaps, buddies, rings"}, {"c6", "arena headers"},
 	{"other", "the scope's nodes"}, {"c3", "temporaries"}, {"c3 pale", "reserved for them"}, {"c7", "several kinds"},
 	{"hatch", "padding"}, {"ground", "free"},
 }

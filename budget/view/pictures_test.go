@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/inside"
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
@@ -99,7 +100,8 @@ func checkPicture(t testing.TB, text string) {
 	for _, no := range []string{"<script", "<a ", "href=", "@import", "NaN", "%!"} {
 		assert.False(t, strings.Contains(text, no), no)
 	}
-	assert.Len(t, rectTag.FindAllString(text, -1), strings.Count(text, "<rect ")-1, "each but the paper has a place and a size that is no less than 0")
+	assert.Len(t, rectTag.FindAllString(text, -1), strings.Count(text, "<rect ")-1,
+		"each but the paper has a place and a size that is no less than 0")
 	for _, m := range rectTag.FindAllStringSubmatch(text, -1) {
 		x, y, w, h := number(t, m[2]), number(t, m[3]), number(t, m[4]), number(t, m[5])
 		assert.True(t, x >= 20 && x+w <= 860.05 && y >= 0 && y+h <= height, m[0])
@@ -174,7 +176,8 @@ func colours(t *testing.T) map[string]map[string]string {
 	light, dark, _ := strings.Cut(text[strings.Index(text, "<style>"):strings.Index(text, "</style>")], "@media")
 	modes := map[string]map[string]string{"light": {}, "dark": {}}
 	for mode, style := range map[string]string{"light": light, "dark": dark} {
-		for _, rule := range regexp.MustCompile(`(?m)([\w., ]+?) \{[^}]*fill: (#\w{6})`).FindAllStringSubmatch(style, -1) {
+		for _, rule := range regexp.MustCompile(`(?m)([\w., ]+?) \{[^}]*fill: (#\w{6})`).FindAllStringSubmatch(style,
+			-1) {
 			for selector := range strings.SplitSeq(rule[1], ",") {
 				modes[mode][strings.TrimSpace(selector)] = rule[2]
 			}
@@ -186,9 +189,10 @@ func colours(t *testing.T) map[string]map[string]string {
 // TestContrast: by the formula of WCAG 2, every text has a contrast of at least 4.5 in both modes.
 func TestContrast(t *testing.T) {
 	for mode, colour := range colours(t) {
-		for _, on := range [][2]string{{"text", ".paper"}, {".small", ".paper"}, {".wrong", ".paper"}, {".in", ".region"}, {".in", ".frame"},
-			{".in", ".scratch"}, {".in", ".c0"}, {".in", ".c1"}, {".in", ".c2"}, {".in", ".c3"}, {".in", ".c4"}, {".in", ".c5"}, {".in", ".c6"},
-			{".in", ".c7"}, {".in", ".other"}, {".in", ".bad"}} {
+		for _, on := range [][2]string{{"text", ".paper"}, {".small", ".paper"}, {".wrong", ".paper"},
+			{".in", ".region"}, {".in", ".frame"}, {".in", ".scratch"}, {".in", ".c0"}, {".in", ".c1"}, {".in", ".c2"},
+			{".in", ".c3"}, {".in", ".c4"}, {".in", ".c5"}, {".in", ".c6"}, {".in", ".c7"}, {".in", ".other"},
+			{".in", ".bad"}} {
 			require.Contains(t, colour, on[0], mode)
 			require.Contains(t, colour, on[1], mode)
 			assert.GreaterOrEqual(t, contrast(t, colour[on[0]], colour[on[1]]), 4.5, "%s on %s, %s", on[0], on[1], mode)
@@ -218,7 +222,8 @@ func contrast(t *testing.T, a, b string) float64 {
 func TestMarksDiffer(t *testing.T) {
 	text := drawn(t, func(w io.Writer) error { return view.Timeline(w, played(3)) })
 	signs := map[string]string{} // the sign before a text of the legend
-	for _, m := range regexp.MustCompile(`<rect class="(\w+)"[^>]*>\n<text[^>]*>(load|rewind)<`).FindAllStringSubmatch(text, -1) {
+	modes := regexp.MustCompile(`<rect class="(\w+)"[^>]*>\n<text[^>]*>(load|rewind)<`)
+	for _, m := range modes.FindAllStringSubmatch(text, -1) {
 		signs[m[2]] = m[1]
 	}
 	for mode, colour := range colours(t) {
@@ -240,10 +245,10 @@ func chroma(t *testing.T, text string) int {
 // TestWriterFails: each function returns the writer's error.
 func TestWriterFails(t *testing.T) {
 	report := budget.Report{Name: "one", Size: 1}
-	for _, err := range []error{view.Plan(full{}, plans["one"]), view.PlanDiff(full{}, before, after), view.Report(full{}, report), view.ReportText(full{}, report),
-		view.ReportHTML(full{}, report),
+	for _, err := range []error{view.Plan(full{}, plans["one"]), view.PlanDiff(full{}, before, after),
+		view.Report(full{}, report), view.ReportText(full{}, report), view.ReportHTML(full{}, report),
 		view.Timeline(full{}, played(3)),
-		view.TimelineText(full{}, played(3)), view.Inside(full{}, budget.Inside{}), view.InsideText(full{}, budget.Inside{})} {
+		view.Inside(full{}, inside.Contents{})} {
 		assert.ErrorIs(t, err, io.ErrShortWrite)
 	}
 }

@@ -64,7 +64,8 @@ func layOut(p budget.Plan, cost budget.Cost) memoryMap {
 		} else if r.Slots != 0 {
 			text = strings.TrimSuffix(many(r.Slots, "slot")+" of "+sizeText(r.Size)+", "+text, ", ")
 		}
-		m.parts = append(m.parts, part{class: "region", name: r.Name, size: r.Size, count: uint64(max(1, r.Slots)), text: text})
+		m.parts = append(m.parts, part{class: "region", name: r.Name, size: r.Size, count: uint64(max(1, r.Slots)),
+			text: text})
 	}
 	if f := p.Frame; f.Buffers != 0 {
 		m.parts = append(m.parts, part{class: "frame", name: "frame", size: f.Size, count: uint64(f.Buffers),
@@ -133,7 +134,8 @@ func (m memoryMap) draw(w io.Writer) error {
 	}
 	m.edges(p)
 	m.arrows(p)
-	return p.writeTo(w, title, "A memory map, bottom first: "+strings.Join(list, ", "), listTop+lineHeight*px(len(m.parts)+1))
+	return p.writeTo(w, title, "A memory map, bottom first: "+strings.Join(list, ", "),
+		listTop+lineHeight*px(len(m.parts)+1))
 }
 
 func (m memoryMap) x(offset uint64) px { return scale{margin, width - margin, m.total}.x(offset) }

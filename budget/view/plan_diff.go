@@ -72,7 +72,8 @@ type planSide struct {
 }
 
 func sideOf(p budget.Plan, cost budget.Cost) planSide {
-	s := planSide{parts: layOut(p, cost).parts, base: p.Base, cost: cost, settings: map[string]string{}, y: map[string][2]px{}}
+	s := planSide{parts: layOut(p, cost).parts, base: p.Base, cost: cost, settings: map[string]string{},
+		y: map[string][2]px{}}
 	var object map[string]any
 	if text, err := p.MarshalJSON(); err == nil && json.Unmarshal(text, &object) == nil {
 		flatten(s.settings, "", object)
@@ -192,7 +193,8 @@ func (d *planDiff) notes(at string) string {
 		name = strings.ReplaceAll(name, "/", ".")
 		switch {
 		case !ok || a == b || name == "name" || at != "/" && name == "size" && a != "rest" && b != "rest":
-		case at == "/" && (strings.HasPrefix(key, "/regions/") || strings.HasPrefix(key, "/frame/") || strings.HasPrefix(key, "/scratch/")):
+		case at == "/" && (strings.HasPrefix(key, "/regions/") || strings.HasPrefix(key, "/frame/") ||
+			strings.HasPrefix(key, "/scratch/")):
 		case !inA:
 			notes = append(notes, "+ "+name+" "+b)
 		case !inB:
@@ -249,9 +251,11 @@ func (d *planDiff) draw(w io.Writer) error {
 	}
 	least := (to.total*uint64(diffLeast) + uint64(diffScale) - 1) / uint64(diffScale)
 	d.y += 240
-	d.text("small", margin, d.y, "to scale, addresses from top to bottom; parts below "+sizeText(least)+" have that height; pale: edges and guards")
+	d.text("small", margin, d.y, "to scale, addresses from top to bottom; parts below "+sizeText(least)+" have "+
+		"that height; pale: edges and guards")
 	d.list(paths)
-	return d.writeTo(w, d.title, "Two memory maps, lowest addresses first: "+strings.Join(append(differ, "the rest untouched"), ", "), d.y+160)
+	return d.writeTo(w, d.title, "Two memory maps, lowest addresses first: "+
+		strings.Join(append(differ, "the rest untouched"), ", "), d.y+160)
 }
 
 func (d *planDiff) legend() {
@@ -271,7 +275,8 @@ func (d *planDiff) legend() {
 // sign draws the sign of a state, if it has one.
 func (d *planDiff) sign(state string, x, y px) {
 	if sign := diffSigns[state]; sign != "" {
-		fmt.Fprintf(&d.body, `<g class="%s" transform="translate(%s %s)"><circle class="badge" r="8"/><path class="sign" d="%s"/></g>`+"\n", state, x, y, sign)
+		fmt.Fprintf(&d.body, `<g class="%s" transform="translate(%s %s)"><circle class="badge" r="8"/>`+
+			`<path class="sign" d="%s"/></g>`+"\n", state, x, y, sign)
 	}
 }
 
@@ -281,8 +286,8 @@ func (d *planDiff) band(path string) {
 		const left, middle, right = diffRight, width / 2, width - diffRight
 		a, b := d.side[0].y[path], d.side[1].y[path]
 		top, bottom := [2]px{a[0] + diffInset, b[0] + diffInset}, [2]px{a[1] - diffInset, b[1] - diffInset}
-		d.path("band "+state, "M%s %s C%s %s %s %s %s %s V%s C%s %s %s %s %s %s z", left, top[0], middle, top[0], middle, top[1],
-			right, top[1], bottom[1], middle, bottom[1], middle, bottom[0], left, bottom[0])
+		d.path("band "+state, "M%s %s C%s %s %s %s %s %s V%s C%s %s %s %s %s %s z", left, top[0], middle, top[0],
+			middle, top[1], right, top[1], bottom[1], middle, bottom[1], middle, bottom[0], left, bottom[0])
 	}
 }
 
@@ -291,7 +296,8 @@ func (d *planDiff) block(i int, x px, p part) {
 	y := d.side[i].y[p.path()]
 	top, height := y[0]+diffInset, y[1]-y[0]-2*diffInset
 	solid := scale{0, height, p.each * p.count}.reach(p.bytes(), 10)
-	d.told(slackClass, x, top, diffWide, height, fmt.Sprintf("%s: %s bytes at %s", p.name, exact(p.bytes()), d.side[i].address(p)))
+	d.told(slackClass, x, top, diffWide, height, fmt.Sprintf("%s: %s bytes at %s", p.name, exact(p.bytes()),
+		d.side[i].address(p)))
 	d.rect(p.class, x, top, diffWide, solid)
 	if text := p.sized(); solid >= 160 && long(text) < diffWide {
 		d.text("in", x+diffWide/2, top+solid/2+45, text)
@@ -326,7 +332,8 @@ func (d *planDiff) list(paths []string) {
 		edges[0] -= a.bytes()
 		edges[1] -= b.bytes()
 		sign, band := d.states(at)
-		d.line("", sign, path.Base(at), a.sized(), b.sized(), deltaText(a.bytes(), b.bytes()), d.side[0].address(a), d.side[1].address(b))
+		d.line("", sign, path.Base(at), a.sized(), b.sized(), deltaText(a.bytes(), b.bytes()), d.side[0].address(a),
+			d.side[1].address(b))
 		if band != "" {
 			d.note(d.notes(at))
 		}

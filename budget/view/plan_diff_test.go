@@ -68,21 +68,25 @@ func TestPlanDiffRest(t *testing.T) {
 // TestPlanDiffFaulty: an error names the wrong plan, and no byte is written.
 // Expectations are settings of the plan, by part and label.
 func TestPlanDiffExpected(t *testing.T) {
-	a := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}, {Name: "net", Size: budget.MiB}}}
+	a := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB},
+		{Name: "net", Size: budget.MiB}}}
 	b := a
 	a.Expected = []budget.Expected{{Part: "level", Play: 1000}, {Part: "level", Label: "frogs", Play: 7}}
 	b.Expected = []budget.Expected{{Part: "level", Play: 2000}, {Part: "net", Boot: 5, Tolerance: 9}}
 	var text strings.Builder
 	require.NoError(t, view.PlanDiff(&text, a, b))
-	assert.Contains(t, text.String(), "− expected.level frogs.play 7; expected.level.play 1000 → 2000; + expected.net.boot 5; + expected.net.tolerance 9%")
+	assert.Contains(t, text.String(), "− expected.level frogs.play 7; expected.level.play 1000 → 2000; + "+
+		"expected.net.boot 5; + expected.net.tolerance 9%")
 }
 
 func TestPlanDiffFaulty(t *testing.T) {
 	var out bytes.Buffer
-	require.ErrorContains(t, view.PlanDiff(&out, budget.Plan{Name: "none"}, before), `plan A, "none": plan "none": regions: `)
+	require.ErrorContains(t, view.PlanDiff(&out, budget.Plan{Name: "none"}, before),
+		`plan A, "none": plan "none": regions: `)
 	require.ErrorContains(t, view.PlanDiff(&out, before, budget.Plan{Name: "\x00"}), `plan B, "\x00": `)
 	huge := budget.Plan{Name: "huge", Regions: []budget.RegionPlan{{Name: "all", Size: 1 << 38}}}
-	require.ErrorContains(t, view.PlanDiff(&out, before, huge), `plan B, "huge": plan "huge": regions: the parts need 256GiB`)
+	require.ErrorContains(t, view.PlanDiff(&out, before, huge),
+		`plan B, "huge": plan "huge": regions: the parts need 256GiB`)
 	require.Zero(t, out.Len())
 }
 
@@ -92,8 +96,10 @@ func randomPlan(r *rand.Rand) (p budget.Plan) {
 	p.Name = []string{"a", longName[:31]}[r.IntN(2)]
 	names := []string{"init", "systems", "level", "tables", "unplanned", "regions", longName[:31], "z"}
 	for _, i := range r.Perm(len(names))[:1+r.IntN(len(names))] {
-		p.Regions = append(p.Regions, budget.RegionPlan{Name: names[i], Size: size(), Slots: r.IntN(3) * r.IntN(40), State: r.IntN(2) == 0,
-			Warn: budget.Percent(r.IntN(2) * 80), Note: []string{"", "</svg>\x00\u2028&\"<script>", strings.Repeat("long note ", 40)}[r.IntN(3)],
+		p.Regions = append(p.Regions, budget.RegionPlan{Name: names[i], Size: size(), Slots: r.IntN(3) * r.IntN(40),
+			State: r.IntN(2) == 0,
+			Warn:  budget.Percent(r.IntN(2) * 80), Note: []string{"", "</svg>\x00\u2028&\"<script>",
+				strings.Repeat("long note ", 40)}[r.IntN(3)],
 			Limits: budget.Limits{Pools: r.IntN(3)}})
 	}
 	if r.IntN(2) == 0 {
@@ -191,7 +197,8 @@ func TestPlanDiffRandom(t *testing.T) {
 			require.Equal(t, names, shown, "seed %d", seed)
 		}
 		back := drawPlanDiff(t, b, a)
-		for _, pair := range [][2]string{{"added", "gone"}, {"grown", "shrunk"}, {"moved", "moved"}, {"settings", "settings"}} {
+		for _, pair := range [][2]string{{"added", "gone"}, {"grown", "shrunk"}, {"moved", "moved"},
+			{"settings", "settings"}} {
 			count := func(text, state string) int { return strings.Count(text, fmt.Sprintf(`<g class="%s"`, state)) }
 			require.Equal(t, count(text, pair[0]), count(back, pair[1]), "seed %d: %s", seed, pair[0])
 		}

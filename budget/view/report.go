@@ -80,7 +80,8 @@ func (d *reportDrawing) measure() {
 func (d *reportDrawing) whole(r budget.Report) {
 	const top, height px = 760, 400
 	x := margin
-	for _, k := range []struct{ class, text string }{{"region", "used now"}, {"region pale", "used at most"}, {"ground", "planned"}, {"other pale", "tables, edges, guards"}} {
+	for _, k := range []struct{ class, text string }{{"region", "used now"}, {"region pale", "used at most"},
+		{"ground", "planned"}, {"other pale", "tables, edges, guards"}} {
 		d.swatch(k.class, x, 600)
 		d.text("small", x+180, 600, k.text)
 		x += 180 + long(k.text) + 200
@@ -101,7 +102,8 @@ func (d *reportDrawing) whole(r budget.Report) {
 			}
 		}
 		for _, a := range arenas {
-			d.filled(p.class, scale{bar.x(offset) + 5, bar.x(offset+a.Size) - 5, a.Size}, top, height, a.Used, a.Peak, nil)
+			d.filled(p.class, scale{bar.x(offset) + 5, bar.x(offset+a.Size) - 5, a.Size}, top, height, a.Used, a.Peak,
+				nil)
 			offset += a.Size
 		}
 		if to-from > long(p.Name) {
@@ -214,7 +216,8 @@ func (d *reportDrawing) fence(l reportLine) {
 		d.rect(l.class+" pale", left, bottom-peak, right-left, peak)
 		d.rect(l.class, left, bottom-now, right-left, now)
 		if each == 1 {
-			d.told("tip", left, bottom-height, right-left, height, arenaLine(arenas[0].Name, arenas[0].Used, arenas[0].Peak, arenas[0].Size).detail)
+			d.told("tip", left, bottom-height, right-left, height, arenaLine(arenas[0].Name, arenas[0].Used,
+				arenas[0].Peak, arenas[0].Size).detail)
 		}
 	}
 }

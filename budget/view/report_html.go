@@ -107,7 +107,9 @@ func (h *htmlReport) number(kind lineKind, c amount) {
 }
 
 func highest(arenas []budget.ArenaReport) (lines []reportLine) {
-	arenas = slices.SortedStableFunc(slices.Values(arenas), func(a, b budget.ArenaReport) int { return cmp.Compare(b.Peak, a.Peak) })
+	arenas = slices.SortedStableFunc(slices.Values(arenas), func(a, b budget.ArenaReport) int {
+		return cmp.Compare(b.Peak, a.Peak)
+	})
 	for _, a := range arenas[:min(len(arenas), namesShown)] {
 		if a.Used|a.Peak != 0 {
 			lines = append(lines, arenaLine(a.Name, a.Used, a.Peak, a.Size))

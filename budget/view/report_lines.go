@@ -100,10 +100,12 @@ func reportLines(r budget.Report) (lines []reportLine) {
 		rest -= min(rest, p.size)
 		several = several || len(p.Arenas) > 1 || p.Value("pool_chunks_peak") != 0
 	}
-	lines = append(lines, reportLine{kind: sumLine, class: "other pale", name: "tables, edges, guards", cells: cells{cellPlanned: sized(rest)}})
+	lines = append(lines, reportLine{kind: sumLine, class: "other pale", name: "tables, edges, guards",
+		cells: cells{cellPlanned: sized(rest)}})
 	if several {
-		lines = append(lines, reportLine{kind: noteLine, name: "slots, buffers and scratch arenas: together is their sum now; now and at most are of " +
-			"the fullest; pools: at most is the sum of each pool's own peak"})
+		lines = append(lines, reportLine{kind: noteLine,
+			name: "slots, buffers and scratch arenas: together is their sum now; now and at most are of " +
+				"the fullest; pools: at most is the sum of each pool's own peak"})
 	}
 	lines = append(lines, outsideLines(r)...)
 	lines = append(lines, proxyLines(r)...)
@@ -144,7 +146,8 @@ func (p *reportPart) own() reportLine {
 	if n := len(p.Arenas); n > 1 {
 		l.alone = false
 		l.cells[cellSum] = sized(p.now)
-		l.detail = fmt.Sprintf("%s: %s bytes now and %s at most in one, of %d×%s; %s together", p.Name, exact(l.cells[cellNow].value),
+		l.detail = fmt.Sprintf("%s: %s bytes now and %s at most in one, of %d×%s; %s together", p.Name,
+			exact(l.cells[cellNow].value),
 			exact(l.cells[cellMost].value), n, exact(l.cells[cellPlanned].value), exact(p.now))
 		l.cells[cellPlanned].text = fmt.Sprintf("%d×%s", n, l.cells[cellPlanned].text)
 	}
@@ -182,7 +185,8 @@ func (p *reportPart) lines() []reportLine {
 	} else {
 		own.stack = coloured(scopes)
 	}
-	return slices.Concat([]reportLine{own}, p.noted(), p.fullest(), p.fulls(), p.warnings(), p.above(), labels, scopes, p.pools(), p.caches(), p.others())
+	return slices.Concat([]reportLine{own}, p.noted(), p.fullest(), p.fulls(), p.warnings(), p.above(), labels,
+		scopes, p.pools(), p.caches(), p.others())
 }
 
 // holder is a label, a scope, a proxy or a line of code that holds bytes.
@@ -228,8 +232,8 @@ func holders(list []holder, kind, class string, of uint64, alone bool) (lines []
 			line.detail += ", " + exact(h.peak) + " at most"
 			if !alone {
 				line.cells[cellNow] = sized(h.fullest)
-				line.detail = fmt.Sprintf("%s %s: %s bytes now and %s at most in one; %s together%s", kind, h.name, exact(h.fullest), exact(h.peak),
-					exact(h.bytes), objects)
+				line.detail = fmt.Sprintf("%s %s: %s bytes now and %s at most in one; %s together%s", kind, h.name,
+					exact(h.fullest), exact(h.peak), exact(h.bytes), objects)
 			}
 		}
 		if h.expected != 0 {
@@ -265,7 +269,8 @@ func (p *reportPart) above() (lines []reportLine) {
 			}
 		}
 		if _, most := e.Band(e.Most()); peak > most {
-			text := fmt.Sprintf("%s: %s at most, and %s expected, ±%d%%", name, sizeText(peak), sizeText(e.Most()), e.Tolerance)
+			text := fmt.Sprintf("%s: %s at most, and %s expected, ±%d%%", name, sizeText(peak), sizeText(e.Most()),
+				e.Tolerance)
 			lines = append(lines, reportLine{kind: noteLine, class: p.class, name: text})
 		}
 	}
@@ -315,7 +320,8 @@ func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
 	if rest == 0 {
 		return nil
 	}
-	line := reportLine{kind: nameLine, class: "other", name: "no label", of: p.size, detail: "no label: " + exact(rest) + " bytes now"}
+	line := reportLine{kind: nameLine, class: "other", name: "no label", of: p.size, detail: "no label: " +
+		exact(rest) + " bytes now"}
 	line.inUse(rest, len(p.Arenas) == 1)
 	return []reportLine{line}
 }
@@ -380,7 +386,8 @@ func (p *reportPart) warnings() []reportLine {
 	text := "warned " + many(count, "time")
 	for _, a := range slices.Backward(p.Arenas) {
 		if a.LastWarning != 0 {
-			text += fmt.Sprintf("; %s last at %s of %s", clip(a.Name, nameLetters), sizeText(a.LastWarning), sizeText(a.Size))
+			text += fmt.Sprintf("; %s last at %s of %s", clip(a.Name, nameLetters), sizeText(a.LastWarning),
+				sizeText(a.Size))
 			break
 		}
 	}
@@ -412,7 +419,7 @@ func (p *reportPart) others() (lines []reportLine) {
 	for _, f := range budget.Figures() {
 		if v := p.Value(f.Name); v != 0 && f.Shown && !placed[f.Name] {
 			line := reportLine{kind: noteLine, class: p.class, name: f.Name + " " + exact(v)}
-			if f.Unit == budget.Bytes {
+			if f.Bytes {
 				line.name = f.Name + " " + sizeText(v)
 			}
 			lines = append(lines, line)
@@ -422,7 +429,8 @@ func (p *reportPart) others() (lines []reportLine) {
 }
 
 // placed are the metrics that other lines show.
-var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true, "used": true, "arena_size": true, "arena_used": true,
+var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true, "used": true, "arena_size": true,
+	"arena_used": true,
 	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "cache_hits": true, "cache_misses": true,
 	"cache_evictions": true, "fulls": true, "warnings": true}
 
@@ -447,10 +455,12 @@ func outsideLines(r budget.Report) []reportLine {
 func runtimeLines(c budget.CHeapReport, class string) (lines []reportLine) {
 	note := func(text string) { lines = append(lines, reportLine{kind: noteLine, class: class, name: text}) }
 	if c.RuntimePeak != 0 {
-		note(fmt.Sprintf("for Go's runtime: now %s, at most %s, of %s", sizeText(c.RuntimeUsed), sizeText(c.RuntimePeak), sizeText(c.Runtime)))
+		note(fmt.Sprintf("for Go's runtime: now %s, at most %s, of %s", sizeText(c.RuntimeUsed),
+			sizeText(c.RuntimePeak), sizeText(c.Runtime)))
 	}
 	if c.Larges != 0 {
-		note(fmt.Sprintf("refused %s larger than the heap; last: %s bytes", many(c.Larges, "request"), exact(c.LastLarge)))
+		note(fmt.Sprintf("refused %s larger than the heap; last: %s bytes", many(c.Larges, "request"),
+			exact(c.LastLarge)))
 	}
 	return lines
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 )
 
-// textWidth is the width of all texts in letters.
+// textWidth is the width of a text in letters.
 const textWidth = 80
 
 // ReportText writes the contents of [Report] as lines of at most 80 columns. In a bar, each #
@@ -28,7 +28,8 @@ func ReportText(w io.Writer, r budget.Report) error {
 		t.first = cellNow
 	}
 	t.name = min(t.name, t.name+t.bars())
-	t.heading(fmt.Sprintf("budget %s: %s, %s resident", clip(r.Name, nameLetters), sizeText(r.Size), sizeText(r.Resident)))
+	t.heading(fmt.Sprintf("budget %s: %s, %s resident", clip(r.Name, nameLetters), sizeText(r.Size),
+		sizeText(r.Resident)))
 	var heads cells
 	for i, name := range cellNames {
 		heads[i].text = name

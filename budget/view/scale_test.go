@@ -19,6 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 var byteMaker = scope.Plain[byte]()
@@ -89,11 +90,13 @@ func TestReportToScale(t *testing.T) {
 				x, wide := 20.5+float64(offset)*scale, float64(a.Size)*scale-1
 				if wide > 4 {
 					assert.True(t, anyBar(bars, func(b bar) bool {
-						return b.class == "ground" && math.Abs(number(t, b.x)-x) < .2 && math.Abs(number(t, b.width)-wide) < .3
+						return b.class == "ground" && math.Abs(number(t, b.x)-x) < .2 &&
+							math.Abs(number(t, b.width)-wide) < .3
 					}), "%s at %.1f, %.1f wide", a.Name, x, wide)
 					if used := wide * float64(a.Used) / float64(a.Size); used > 1 {
 						assert.True(t, anyBar(bars, func(b bar) bool {
-							return !strings.Contains(b.class, " ") && b.class != "ground" && math.Abs(number(t, b.x)-x) < .2 && math.Abs(number(t, b.width)-used) < .3
+							return !strings.Contains(b.class, " ") && b.class != "ground" &&
+								math.Abs(number(t, b.x)-x) < .2 && math.Abs(number(t, b.width)-used) < .3
 						}), "%s: %.1f used", a.Name, used)
 					}
 				}
@@ -110,7 +113,8 @@ func TestReportToScale(t *testing.T) {
 				if len(p.Arenas) > 1 {
 					planned = fmt.Sprintf("%d×%s", len(p.Arenas), planned)
 				}
-				for _, figure := range []string{budget.SizeText(p.Value("used")), budget.SizeText(p.Value("arena_peak")), planned} {
+				for _, figure := range []string{budget.SizeText(p.Value("used")),
+					budget.SizeText(p.Value("arena_peak")), planned} {
 					assert.Contains(t, text, ">"+figure+"</text>", p.Name)
 					assert.Contains(t, lines, figure, p.Name)
 				}
@@ -135,7 +139,8 @@ func TestWhoEats(t *testing.T) {
 	}
 	assert.Equal(t, []string{"label map", "label sound", "no label"}, names)
 	from, reached := 0.0, 0.0
-	ground := regexp.MustCompile(`<rect class="ground" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="18"`).FindStringSubmatch(text)
+	grounds := regexp.MustCompile(`<rect class="ground" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="18"`)
+	ground := grounds.FindStringSubmatch(text)
 	from = number(t, ground[1])
 	for _, m := range rectTag.FindAllStringSubmatch(text, -1) {
 		if m[3] == ground[2] && m[5] == "18" && (len(m[1]) == 2 || m[1] == "other") {
@@ -150,8 +155,10 @@ const longName = "a-name-that-is-as-long-as-it-may"
 
 // TestLinesOfOneArena: a part of one arena has no sum apart, for lines of code as well.
 func TestLinesOfOneArena(t *testing.T) {
-	r := budget.Report{Name: "pond", Size: 1 << 20, Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region",
-		Size: 1 << 20, Used: 4096, Peak: 4096, Sites: []budget.Site{{Made: []string{"a.load /src/load.go:31"}, Objects: 2, Bytes: 4096}}}}}
+	r := budget.Report{Name: "pond", Size: 1 << 20,
+		Arenas: []budget.ArenaReport{{Name: "level", Part: "level", Kind: "region",
+			Size: 1 << 20, Used: 4096, Peak: 4096,
+			Sites: []stack.Site{{Made: []string{"a.load /src/load.go:31"}, Objects: 2, Bytes: 4096}}}}}
 	html := drawn(t, func(w io.Writer) error { return view.ReportHTML(w, r) })
 	assert.Contains(t, html, "load.go:31")
 	assert.NotContains(t, html, "Together")
@@ -163,7 +170,8 @@ func TestManySlots(t *testing.T) {
 	r := budget.Report{Name: longName[:31], Size: 256 * budget.GiB}
 	used := uint64(0)
 	for i := range uint64(4096) {
-		a := budget.ArenaReport{Name: fmt.Sprintf("%s %d", longName[:31], i), Part: longName[:31], Kind: "slot", Size: 60 * budget.MiB, Used: i * 1024, Peak: i*1024 + 500}
+		a := budget.ArenaReport{Name: fmt.Sprintf("%s %d", longName[:31], i), Part: longName[:31], Kind: "slot",
+			Size: 60 * budget.MiB, Used: i * 1024, Peak: i*1024 + 500}
 		r.Arenas = append(r.Arenas, a)
 		used += a.Used
 	}
@@ -180,15 +188,19 @@ func TestManySlots(t *testing.T) {
 func hostile() map[string]budget.Report {
 	const most = math.MaxUint64
 	evil := "</svg>\x00\x1b[31m\u2028&\"'<script>"
-	arena := budget.ArenaReport{Name: evil, Part: evil, Size: 1, Used: most, Peak: most, PoolCap: most, PoolPeak: most, Fulls: -5, LastFull: strings.Repeat(evil, 50)}
+	arena := budget.ArenaReport{Name: evil, Part: evil, Size: 1, Used: most, Peak: most, PoolCap: most, PoolPeak: most,
+		Fulls: -5, LastFull: strings.Repeat(evil, 50)}
 	for i := range 40 {
-		arena.Labels = append(arena.Labels, scope.Usage{Name: evil + strings.Repeat("世", i), Bytes: most - uint64(i), Peak: most})
+		arena.Labels = append(arena.Labels, scope.Usage{Name: evil + strings.Repeat("世", i), Bytes: most - uint64(i),
+			Peak: most})
 	}
 	arena.Scopes = arena.Labels
 	all := budget.Report{Name: evil, Size: 0, Arenas: []budget.ArenaReport{arena, {}, arena, {Name: "x 1", Part: "x"},
-		{Name: "x 2", Part: "x", Size: most, Used: 1}, arena, {Name: "frame 0", Part: "frame", Kind: "frame", Size: most, Used: most},
+		{Name: "x 2", Part: "x", Size: most, Used: 1}, arena, {Name: "frame 0", Part: "frame", Kind: "frame",
+			Size: most, Used: most},
 		{Name: "frame 1", Part: "frame", Kind: "frame", Size: most}, {Name: "scratch"}},
-		Errors: []string{evil, evil}, NotGranted: []string{strings.Repeat("a", 1000)}, ErrorCount: -1, GoHeap: budget.GoHeap{Limit: 1, Used: most, Collections: most}}
+		Errors: []string{evil, evil}, NotGranted: []string{strings.Repeat("a", 1000)}, ErrorCount: -1,
+		GoHeap: budget.GoHeap{Limit: 1, Used: most, Collections: most}}
 	all.Leaks.Slots = -1
 	all.Proxies = slices.Grow(all.Proxies, 20)[:20]
 	for i := range all.Proxies {
@@ -213,7 +225,8 @@ func checkReport(t testing.TB, r budget.Report) {
 
 // FuzzReport: any report that is JSON can be drawn.
 func FuzzReport(f *testing.F) {
-	for _, name := range []string{filepath.Join("testdata", "report.json"), filepath.Join("..", "..", "tests", "frogpond", "testdata", "recorded", "freedoom.json")} {
+	for _, name := range []string{filepath.Join("testdata", "report.json"),
+		filepath.Join("..", "..", "tests", "frogpond", "testdata", "recorded", "freedoom.json")} {
 		data, err := json.Marshal(readReport(f, name))
 		require.NoError(f, err)
 		f.Add(data)
@@ -263,8 +276,10 @@ func TestReportOfExpectations(t *testing.T) {
 // TestReportOfNotes: the text, the picture and the page have the note of a region, because its size
 // may be for another run than the reported one.
 func TestReportOfNotes(t *testing.T) {
-	r := budget.Report{Name: "pond", Size: 1 << 20, Arenas: []budget.ArenaReport{{Name: "systems", Part: "systems", Kind: "region", Size: 1 << 20, Peak: 1}},
-		Plan: budget.Plan{Regions: []budget.RegionPlan{{Name: "level", Note: "of another part"}, {Name: "systems", Note: `from "long"`}}}}
+	r := budget.Report{Name: "pond", Size: 1 << 20,
+		Arenas: []budget.ArenaReport{{Name: "systems", Part: "systems", Kind: "region", Size: 1 << 20, Peak: 1}},
+		Plan: budget.Plan{Regions: []budget.RegionPlan{{Name: "level", Note: "of another part"},
+			{Name: "systems", Note: `from "long"`}}}}
 	for _, draw := range []func(io.Writer, budget.Report) error{view.ReportText, view.Report, view.ReportHTML} {
 		text := unescaped(drawn(t, func(w io.Writer) error { return draw(w, r) }))
 		assert.Contains(t, text, `note: from "long"`)

@@ -69,8 +69,8 @@ type picture struct{ body bytes.Buffer }
 // that texts are legible on a page of any colour.
 func (p *picture) writeTo(w io.Writer, title, description string, height px) error {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n",
-		width, height, width, height)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" `+
+		`width="%s" height="%s" role="img">`+"\n", width, height, width, height)
 	fmt.Fprintf(&out, "<title>%s</title>\n<desc>%s</desc>\n", escaped(title), escaped(description))
 	out.WriteString(style)
 	fmt.Fprintf(&out, `<rect class="paper" width="%s" height="%s" rx="6"/>`+"\n", width, height)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 )
 
 // Positions of the bands and of their contents, and limits.
@@ -32,8 +32,8 @@ const (
 // region is above the region's band. A picture has at most 24 bands; the last line counts the other
 // parts. If several samples share a column of pixels, the column shows the highest of these
 // samples. Timeline draws any data, so it returns only errors of w.
-func Timeline(w io.Writer, data budget.TimelineData) error {
-	d := timelineDrawing{timeline: timelineOf(data, columns)}
+func Timeline(w io.Writer, data timeline.Data) error {
+	d := timelineDrawing{folded: fold(data, columns)}
 	d.bottom = timeTop + bandPitch*px(len(d.bands))
 	d.at = scale{timeLeft, timeRight, d.ticks}
 	d.head()
@@ -51,12 +51,12 @@ func Timeline(w io.Writer, data budget.TimelineData) error {
 
 type timelineDrawing struct {
 	picture
-	timeline
+	folded
 	at     scale
 	bottom px
 }
 
-func (t *timeline) title() string {
+func (t *folded) title() string {
 	return fmt.Sprintf("timeline of %s: %s ticks", clip(t.name, 60), exact(t.ticks))
 }
 
@@ -103,7 +103,7 @@ func (d *timelineDrawing) head() {
 	say(100, "rewind")
 	d.cross(x+50, y-45)
 	say(160, "full")
-	if slices.ContainsFunc(d.bands, func(b *band) bool { return b.ever&budget.MarkWarn != 0 }) {
+	if slices.ContainsFunc(d.bands, func(b *band) bool { return b.ever&timeline.MarkWarn != 0 }) {
 		d.alert(x+50, y-45)
 		say(160, "warning")
 	}
@@ -156,16 +156,16 @@ func (d *timelineDrawing) band(b *band, y px) {
 	d.area(b, base)
 	d.path("line", "M%s %sH%s", timeLeft, b.level(b.size, base), timeRight)
 	d.expected(b, base)
-	for _, run := range b.runs(budget.MarkLoad) {
+	for _, run := range b.runs(timeline.MarkLoad) {
 		d.mark("point", run, base+20)
 	}
-	for _, run := range b.runs(budget.MarkRewind | budget.MarkMoved) {
+	for _, run := range b.runs(timeline.MarkRewind | timeline.MarkMoved) {
 		d.mark("c6", run, base+20+markHeight+10)
 	}
-	for _, run := range b.runs(budget.MarkWarn) {
+	for _, run := range b.runs(timeline.MarkWarn) {
 		d.alert((d.begin(run[0])+d.begin(run[1]))/2, top)
 	}
-	for _, run := range b.runs(budget.MarkFull) {
+	for _, run := range b.runs(timeline.MarkFull) {
 		d.cross((d.begin(run[0])+d.begin(run[1]))/2, top)
 	}
 	d.peak(b, y)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 )
 
 // band is a part of a plan over time: a region, or the fullest of several arenas in each sample.
@@ -15,19 +16,19 @@ type band struct {
 	count       int    // of arenas
 	size        uint64
 	most        []uint64
-	marks       []budget.Mark
+	marks       []timeline.Mark
 	peak        uint64
 	peakAt      int    // the sample
 	fullest     string // the arena that had the peak
-	ever        budget.Mark
+	ever        timeline.Mark
 
 	expected *budget.Expected // nil: nothing
 	curve    []uint64         // the expected size of each sample; 0: nothing
 	outside  []bool           // the samples in which the use was above the tolerance
 }
 
-// timeline is the data of a picture and a text. All its bands are as long as the longest line.
-type timeline struct {
+// folded is the data of a picture. All its bands are as long as the longest line.
+type folded struct {
 	name    string
 	bands   []*band // the shown ones
 	parts   int     // shown or not
@@ -36,11 +37,11 @@ type timeline struct {
 	ticks   uint64
 }
 
-// timelineOf returns a timeline of at most that many samples. Each is the highest of several
-// adjacent samples of d. Parts beyond bandsMost are only counted, because a hostile file names a
+// fold returns the data of at most that many samples. Each is the highest of several adjacent
+// samples of d. Parts beyond bandsMost are only counted, because a hostile file names a
 // part in a few bytes and a band takes kilobytes.
-func timelineOf(d budget.TimelineData, samples int) timeline {
-	t := timeline{name: d.Budget, step: max(d.Step, 1)}
+func fold(d timeline.Data, samples int) folded {
+	t := folded{name: d.Budget, step: max(d.Step, 1)}
 	longest := 0
 	for _, line := range d.Arenas {
 		longest = max(longest, len(line.Most))
@@ -71,23 +72,23 @@ func timelineOf(d budget.TimelineData, samples int) timeline {
 }
 
 // part starts the part of an arena, with a band if there is space.
-func (t *timeline) part(line *budget.ArenaLine) {
+func (t *folded) part(line *timeline.Arena) {
 	if t.parts++; t.parts > bandsMost {
 		return
 	}
-	t.bands = append(t.bands, &band{class: classOf(line.Kind), name: line.Part, note: line.Note, most: make([]uint64, t.samples),
-		marks: make([]budget.Mark, t.samples)})
+	t.bands = append(t.bands, &band{class: classOf(line.Kind), name: line.Part, note: line.Note,
+		most: make([]uint64, t.samples), marks: make([]timeline.Mark, t.samples)})
 }
 
 // more returns the number of parts that aren't shown, as text, or "".
-func (t *timeline) more() string {
+func (t *folded) more() string {
 	if more := t.parts - len(t.bands); more != 0 {
 		return "and " + many(more, "more part")
 	}
 	return ""
 }
 
-func (b *band) add(line *budget.ArenaLine, each int) {
+func (b *band) add(line *timeline.Arena, each int) {
 	b.count++
 	b.size = max(b.size, line.Size)
 	for i, most := range line.Most {
@@ -109,7 +110,7 @@ func (b *band) sum() {
 }
 
 // expect takes the curve of the band's expectation, if the timeline has one.
-func (b *band) expect(d budget.TimelineData, each int) {
+func (b *band) expect(d timeline.Data, each int) {
 	i := slices.IndexFunc(d.Expected, func(e budget.Expected) bool { return e.Part == b.name && e.Label == "" })
 	if i < 0 || b.count == 0 {
 		return
@@ -136,7 +137,7 @@ func (b *band) title() string {
 }
 
 // runs returns the samples with a mark, as ranges.
-func (b *band) runs(mark budget.Mark) (list [][2]int) {
+func (b *band) runs(mark timeline.Mark) (list [][2]int) {
 	for i, m := range b.marks {
 		switch n := len(list); {
 		case m&mark == 0:

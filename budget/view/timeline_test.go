@@ -12,18 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
 // played returns a computed timeline of a game with 68 levels.
-func played(samples int) budget.TimelineData {
+func played(samples int) timeline.Data {
 	const levels = 68
-	d := budget.TimelineData{Budget: "pond", Step: 46, Ticks: uint64(samples)*46 - 11}
-	add := func(name string, size uint64, fn func(i int) (uint64, budget.Mark)) {
+	d := timeline.Data{Budget: "pond", Step: 46, Ticks: uint64(samples)*46 - 11}
+	add := func(name string, size uint64, fn func(i int) (uint64, timeline.Mark)) {
 		part, _, _ := strings.Cut(name, " ")
-		line := budget.ArenaLine{Name: name, Part: part, Size: size, Most: make([]uint64, samples)}
-		var all budget.Mark
-		marks := make([]budget.Mark, samples)
+		line := timeline.Arena{Name: name, Part: part, Size: size, Most: make([]uint64, samples)}
+		var all timeline.Mark
+		marks := make([]timeline.Mark, samples)
 		for i := range samples {
 			line.Most[i], marks[i] = fn(i)
 			all |= marks[i]
@@ -34,35 +35,35 @@ func played(samples int) budget.TimelineData {
 		d.Arenas = append(d.Arenas, line)
 	}
 	level := func(i int) (n, since int) { n = i * levels / samples; return n, i - (n*samples+levels-1)/levels }
-	add("init", 300*budget.KiB, func(i int) (uint64, budget.Mark) {
+	add("init", 300*budget.KiB, func(i int) (uint64, timeline.Mark) {
 		if i == 0 {
-			return 271_113, budget.MarkLoad
+			return 271_113, timeline.MarkLoad
 		}
 		return 253_981, 0
 	})
-	add("systems", 220*budget.KiB, func(i int) (uint64, budget.Mark) {
+	add("systems", 220*budget.KiB, func(i int) (uint64, timeline.Mark) {
 		n, since := level(i)
 		used := uint64(90_000 + n*31*977%70_000 + 800*since)
 		if since == 0 {
-			return used, budget.MarkLoad
+			return used, timeline.MarkLoad
 		}
 		return used, 0
 	})
-	add("level", 1600*budget.KiB, func(i int) (uint64, budget.Mark) {
+	add("level", 1600*budget.KiB, func(i int) (uint64, timeline.Mark) {
 		n, since := level(i)
 		used := uint64(350_000 + n*n*7919%1_200_000)
 		switch {
 		case n == 41:
-			return 0, budget.MarkRewind
+			return 0, timeline.MarkRewind
 		case since == 0 && n == 40:
-			return 1600 * budget.KiB, budget.MarkLoad | budget.MarkFull
+			return 1600 * budget.KiB, timeline.MarkLoad | timeline.MarkFull
 		case since == 0:
-			return min(used+used/6, 1600*budget.KiB), budget.MarkLoad
+			return min(used+used/6, 1600*budget.KiB), timeline.MarkLoad
 		}
 		return used, 0
 	})
 	for slot := range 3 {
-		add(fmt.Sprint("room ", slot), 128*budget.KiB, func(i int) (uint64, budget.Mark) {
+		add(fmt.Sprint("room ", slot), 128*budget.KiB, func(i int) (uint64, timeline.Mark) {
 			if i%(60+slot) < 20*slot {
 				return uint64(60_000 + slot*20_000), 0
 			}
@@ -70,11 +71,11 @@ func played(samples int) budget.TimelineData {
 		})
 	}
 	for buffer := range 2 {
-		add(fmt.Sprint("frame ", buffer), 64*budget.KiB, func(i int) (uint64, budget.Mark) {
+		add(fmt.Sprint("frame ", buffer), 64*budget.KiB, func(i int) (uint64, timeline.Mark) {
 			return uint64(9_000 + i*i*31%17_000), 0
 		})
 	}
-	add("scratch 0.0", 64*budget.KiB, func(int) (uint64, budget.Mark) { return 0, 0 })
+	add("scratch 0.0", 64*budget.KiB, func(int) (uint64, timeline.Mark) { return 0, 0 })
 	return d
 }
 
@@ -82,9 +83,11 @@ func played(samples int) budget.TimelineData {
 // wherever the peak is, and in the description. The part's size may be for another run.
 func TestTimelineOfNotes(t *testing.T) {
 	note := `1600464 bytes in report 2, "one map, 400000 ticks"`
-	for _, used := range [][]uint64{{0, 0, 0, 0, 0, 0}, {9, 1, 1, 1, 1, 1}, {1, 1, 9, 1, 1, 1}, {1, 1, 1, 9, 1, 1}, {1, 1, 1, 1, 1, 9}} {
-		d := budget.TimelineData{Budget: "pond", Step: 1, Ticks: 6,
-			Arenas: []budget.ArenaLine{{Name: "systems", Part: "systems", Kind: "region", Size: 1 << 20, Most: used, Note: note}}}
+	for _, used := range [][]uint64{{0, 0, 0, 0, 0, 0}, {9, 1, 1, 1, 1, 1}, {1, 1, 9, 1, 1, 1}, {1, 1, 1, 9, 1, 1},
+		{1, 1, 1, 1, 1, 9}} {
+		d := timeline.Data{Budget: "pond", Step: 1, Ticks: 6,
+			Arenas: []timeline.Arena{{Name: "systems", Part: "systems", Kind: "region", Size: 1 << 20, Most: used,
+				Note: note}}}
 		picture := drawn(t, func(w io.Writer) error { return view.Timeline(w, d) })
 		checkPicture(t, picture)
 		assert.Contains(t, unescaped(picture), ">1600464 bytes in report 2, ")
@@ -97,20 +100,16 @@ func TestTimelineGolden(t *testing.T) {
 	picture := drawn(t, func(w io.Writer) error { return view.Timeline(w, d) })
 	golden(t, "timeline.svg", picture)
 	checkPicture(t, picture)
-	text := drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) })
-	golden(t, "timeline.txt", text)
-	checkText(t, text)
 }
 
-// A warning is a triangle, and a w below the curve where no full hides it. The legend has it only
-// if the timeline does.
+// A warning is a triangle. The legend has it only if the timeline does.
 func TestTimelineOfWarnings(t *testing.T) {
 	d := played(64)
 	level := &d.Arenas[2]
-	level.Marks[3] |= budget.MarkWarn
+	level.Marks[3] |= timeline.MarkWarn
 	for i, m := range level.Marks {
-		if m&budget.MarkFull != 0 {
-			level.Marks[i] |= budget.MarkWarn
+		if m&timeline.MarkFull != 0 {
+			level.Marks[i] |= timeline.MarkWarn
 		}
 	}
 	picture := drawn(t, func(w io.Writer) error { return view.Timeline(w, d) })
@@ -118,21 +117,11 @@ func TestTimelineOfWarnings(t *testing.T) {
 	assert.Contains(t, picture, ">warning</text>")
 	assert.Contains(t, picture, "level: at most 1600KiB of 1600KiB, marked load, rewind, full, warning")
 	assert.Equal(t, 1+2, strings.Count(picture, "l5 8h-10z"), "in the legend and on the band")
-	text := drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) })
-	checkText(t, text)
-	signs := ""
-	for line := range strings.Lines(text) {
-		if strings.Contains(line, "w") && strings.Trim(line, " wx\n") == "" {
-			signs += strings.Join(strings.Fields(line), "")
-		}
-	}
-	assert.Equal(t, "wx", signs)
 	without := drawn(t, func(w io.Writer) error { return view.Timeline(w, played(64)) })
 	assert.NotContains(t, without, "warning")
 }
 
-// An expectation is a dashed line in a hatched band, and a second curve of the text, with a ^ where
-// the use was above the tolerance.
+// An expectation is a dashed line in a hatched band.
 func TestTimelineOfExpectations(t *testing.T) {
 	d := played(512)
 	d.Expected = []budget.Expected{
@@ -145,32 +134,35 @@ func TestTimelineOfExpectations(t *testing.T) {
 	golden(t, "expected.svg", picture)
 	checkPicture(t, picture)
 	assert.Equal(t, 1+2, strings.Count(picture, "stroke-dasharray"), "in the legend and on two bands")
-	text := drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) })
-	golden(t, "expected.txt", text)
-	checkText(t, text)
 }
 
 // strange returns timelines that no budget recorded.
-func strange() map[string]budget.TimelineData {
+func strange() map[string]timeline.Data {
 	long := played(5000)
 	for i := range 40 {
-		long.Arenas = append(long.Arenas, budget.ArenaLine{Name: fmt.Sprint("r", i), Part: fmt.Sprint("r", i), Most: []uint64{1, 2}})
+		long.Arenas = append(long.Arenas, timeline.Arena{Name: fmt.Sprint("r", i), Part: fmt.Sprint("r", i),
+			Most: []uint64{1, 2}})
 	}
-	return map[string]budget.TimelineData{
+	return map[string]timeline.Data{
 		"none":     {},
-		"no ticks": {Budget: "pond", Step: 1, Arenas: []budget.ArenaLine{{Name: "level", Size: 100}}},
-		"one":      {Budget: "pond", Step: 1, Ticks: 1, Arenas: []budget.ArenaLine{{Name: "level", Size: 100, Most: []uint64{100}}}},
-		"far":      {Step: 1_370_000, Arenas: []budget.ArenaLine{{Most: []uint64{0, 0, 0}}}},
-		"long":     long,
-		"torn": {Budget: "</svg>\x1b[31m", Step: math.MaxUint64, Ticks: 3, Arenas: []budget.ArenaLine{
-			{Name: strings.Repeat("x", 300) + ` "a" <b>`, Most: []uint64{math.MaxUint64, 1}, Marks: []budget.Mark{math.MaxUint16}},
-			{Name: "room 1", Part: "room", Size: math.MaxUint64, Most: []uint64{1, 2, 3}, Marks: make([]budget.Mark, 9)},
+		"no ticks": {Budget: "pond", Step: 1, Arenas: []timeline.Arena{{Name: "level", Size: 100}}},
+		"one": {Budget: "pond", Step: 1, Ticks: 1,
+			Arenas: []timeline.Arena{{Name: "level", Size: 100, Most: []uint64{100}}}},
+		"far":  {Step: 1_370_000, Arenas: []timeline.Arena{{Most: []uint64{0, 0, 0}}}},
+		"long": long,
+		"torn": {Budget: "</svg>\x1b[31m", Step: math.MaxUint64, Ticks: 3, Arenas: []timeline.Arena{
+			{Name: strings.Repeat("x", 300) + ` "a" <b>`, Most: []uint64{math.MaxUint64, 1},
+				Marks: []timeline.Mark{math.MaxUint16}},
+			{Name: "room 1", Part: "room", Size: math.MaxUint64, Most: []uint64{1, 2, 3},
+				Marks: make([]timeline.Mark, 9)},
 			{Name: "room 2", Part: "room"},
 			{},
 		}},
-		"expected": {Budget: "pond", Step: 1, Ticks: 2, Expected: []budget.Expected{{Part: "level", Load: math.MaxUint64, Play: 1, Tolerance: math.MaxInt},
-			{Part: "none", Boot: 1, Tolerance: -1}, {}}, Arenas: []budget.ArenaLine{
-			{Name: "level", Part: "level", Size: 100, Most: []uint64{100, 1, 7}, Marks: []budget.Mark{0, 1}}, {Name: "none", Part: "none"}, {}}},
+		"expected": {Budget: "pond", Step: 1, Ticks: 2,
+			Expected: []budget.Expected{{Part: "level", Load: math.MaxUint64, Play: 1, Tolerance: math.MaxInt},
+				{Part: "none", Boot: 1, Tolerance: -1}, {}}, Arenas: []timeline.Arena{
+				{Name: "level", Part: "level", Size: 100, Most: []uint64{100, 1, 7}, Marks: []timeline.Mark{0, 1}},
+				{Name: "none", Part: "none"}, {}}},
 	}
 }
 
@@ -180,24 +172,21 @@ func TestStrangeTimelines(t *testing.T) {
 			picture := drawn(t, func(w io.Writer) error { return view.Timeline(w, d) })
 			checkPicture(t, picture)
 			assert.Less(t, len(picture), 200<<10)
-			checkText(t, drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) }))
 		})
 	}
 	long := drawn(t, func(w io.Writer) error { return view.Timeline(w, strange()["long"]) })
 	assert.True(t, strings.Contains(long, ">and 22 more parts<"))
-	assert.Contains(t, drawn(t, func(w io.Writer) error { return view.TimelineText(w, strange()["long"]) }), "\n  and 22 more parts\n")
 }
 
 // TestTimelineOfManyParts: hidden parts take no samples.
 func TestTimelineOfManyParts(t *testing.T) {
-	d := budget.TimelineData{Arenas: make([]budget.ArenaLine, 20_000)}
+	d := timeline.Data{Arenas: make([]timeline.Arena, 20_000)}
 	d.Arenas[0].Most = make([]uint64, 700)
 	for i := range d.Arenas {
 		d.Arenas[i].Part = fmt.Sprint(i)
 	}
 	assert.Less(t, taken(func() { assert.NoError(t, view.Timeline(io.Discard, d)) }), uint64(4*budget.MiB))
-	assert.Less(t, taken(func() { assert.NoError(t, view.TimelineText(io.Discard, d)) }), uint64(4*budget.MiB))
-	assert.Contains(t, string(drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) })), "19976 more parts")
+	assert.Contains(t, drawn(t, func(w io.Writer) error { return view.Timeline(w, d) }), ">and 19976 more parts<")
 }
 
 // FuzzTimeline draws any data that can be read.
@@ -210,11 +199,10 @@ func FuzzTimeline(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var d budget.TimelineData
+		var d timeline.Data
 		if json.Unmarshal(text, &d) != nil {
 			return
 		}
 		checkPicture(t, drawn(t, func(w io.Writer) error { return view.Timeline(w, d) }))
-		checkText(t, drawn(t, func(w io.Writer) error { return view.TimelineText(w, d) }))
 	})
 }

@@ -108,7 +108,8 @@ func (e *FullError) Error() string {
 	case e.What == "temporaries":
 		fmt.Fprintf(&b, "; ask Temp for %d or more", e.Need)
 	case e.sameName:
-		fmt.Fprintf(&b, "; all open scopes are named %q: is a Close missing? If not, raise %s in the plan to %d or more",
+		fmt.Fprintf(&b,
+			"; all open scopes are named %q: is a Close missing? If not, raise %s in the plan to %d or more",
 			e.Scope, e.Key, e.Need)
 	case e.What == "slots":
 		fmt.Fprintf(&b, "; Release one, or raise %s in the plan to %d or more", e.Key, e.Need)

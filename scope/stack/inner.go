@@ -181,8 +181,8 @@ func (st *Stack) inner(in Inner, at uint64) Inner {
 }
 
 // innerKinds are the kinds of arenas in a scope whose blocks can be freed one by one.
-var innerKinds = [arena_c.RoomKinds]string{arena_c.RoomHeap: "heap", arena_c.RoomBuddy: "buddy", arena_c.RoomRing: "ring",
-	arena_c.RoomPool: "pool"}
+var innerKinds = [arena_c.RoomKinds]string{arena_c.RoomHeap: "heap", arena_c.RoomBuddy: "buddy",
+	arena_c.RoomRing: "ring", arena_c.RoomPool: "pool"}
 
 func countsOf(kind arena_c.RoomKind, header unsafe.Pointer) (in Inner) {
 	switch kind {

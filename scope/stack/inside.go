@@ -78,17 +78,33 @@ func shortType(name string) string {
 
 var folders = regexp.MustCompile(`[^][{};*, ]+/`)
 
-// Site is the memory of one scope, label and type that was made at one place in the source. Bytes
-// includes the padding.
+// Site sums up the objects of an arena that share scope, label, type and calls. The Bytes of all
+// sites add up to the used bytes. All objects without bytes, and the free bytes of temporaries, are
+// in Sites without calls. Type and Made are empty before [Sites.Tell].
 type Site struct {
-	Scope, Label            string
-	Bytes, Padding, Objects uint64
-	piece                   Piece
+	Scope   string   `json:"scope,omitempty"`
+	Label   string   `json:"label,omitempty"`
+	Type    string   `json:"type,omitempty"`
+	Made    []string `json:"made,omitempty"` // the calls that made them, the newest first
+	Bytes   uint64   `json:"bytes"`
+	Padding uint64   `json:"padding,omitempty"` // of Bytes
+	Objects uint64   `json:"objects,omitempty"`
+
+	piece Piece
 }
 
-// Type and Made are Piece.Type and Piece.Made for the Site's pieces.
-func (s *Site) Type() string       { return s.piece.Type() }
-func (s *Site) Made() arena_c.Site { return s.piece.Made() }
+// Calls has the text of the calls of each place once.
+type Calls map[arena_c.Site][]string
+
+// Of returns the calls that lead to a place, the newest first.
+func (c Calls) Of(site arena_c.Site) []string {
+	lines, ok := c[site]
+	if !ok {
+		lines = site.Calls()
+		c[site] = lines
+	}
+	return lines
+}
 
 // Sites adds up the pieces of an arena by scope, label, type and place. Reuse a Sites to reuse its
 // memory.
@@ -149,6 +165,17 @@ func (s *Sites) compare(st *Stack, kind string, u *usages, name func(*Site) stri
 				st.Arena, kind, line.Name, line.Bytes, line.Objects, sum.bytes, sum.objects))
 		}
 	}
+}
+
+// Tell returns a copy of List with Type and Made. Cost: in checked builds a Go allocation for each
+// line of Made.
+func (s *Sites) Tell() (list []Site) {
+	calls := Calls{}
+	for _, site := range s.List {
+		site.Type, site.Made, site.piece = site.piece.Type(), calls.Of(site.piece.Made()), Piece{}
+		list = append(list, site)
+	}
+	return list
 }
 
 func (s *Sites) add(p *Piece) {

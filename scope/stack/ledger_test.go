@@ -36,10 +36,16 @@ func TestLedgerThatContradictsTheArena(t *testing.T) {
 		bytes      uint64
 	}{
 		{false, "level", "", 0},
-		{false, "level", `scope: BUG: region level: the ledger has scope "level" with 119 bytes in 3 objects; the arena has 118 bytes in 3 objects`, 1},
-		{true, "sound", `scope: BUG: region level: the ledger has label "sound" with 5 bytes in 0 objects; the arena has 6 bytes in 1 objects`, 1<<64 - 1},
+		{false, "level",
+			`scope: BUG: region level: the ledger has scope "level" with 119 bytes in 3 objects; the arena has 118 bytes in 3 objects`,
+			1},
+		{true, "sound",
+			`scope: BUG: region level: the ledger has label "sound" with 5 bytes in 0 objects; the arena has 6 bytes in 1 objects`,
+			1<<64 - 1},
 	} {
-		b, err := budget.Open(budget.Plan{Name: "wrong", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
+		b,
+			err := budget.Open(budget.Plan{Name: "wrong",
+			Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 		require.NoError(t, err)
 		loads := func() {
 			require.NoError(t, load(t, b, func(s scope.Scope) error {

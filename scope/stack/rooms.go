@@ -70,7 +70,8 @@ func (st *Stack) Rooms() []Room {
 // watchRooms begins the part of Watch for rooms: earlier notes of C are dropped.
 func (st *Stack) watchRooms() {
 	for {
-		if _, _, _, ok := arena_c.TakeCRoom(unsafe.Add(unsafe.Pointer(st.h), st.h.Cursor), st.h.Limit-st.h.Cursor); !ok {
+		if _, _, _, ok := arena_c.TakeCRoom(unsafe.Add(unsafe.Pointer(st.h), st.h.Cursor),
+			st.h.Limit-st.h.Cursor); !ok {
 			break
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 )
 
 var workN = work{
@@ -37,7 +38,7 @@ func enterFrame() []contestant {
 //go:noinline
 func enterRecordedFrame() []contestant {
 	b, end := open(budget.Plan{Frame: budget.FramePlan{Buffers: 2, Size: budget.MiB}})
-	b.Timeline(0)
+	timeline.Start(b, 0)
 	return []contestant{{who: library, end: end, run: func(n int) uint64 {
 		for range n {
 			if err := b.NextFrame(); err != nil {
@@ -54,13 +55,13 @@ func enterSample() []contestant {
 		{Name: "systems", Size: budget.KiB}, {Name: "level", Size: budget.KiB, Slots: 64}},
 		Frame:   budget.FramePlan{Buffers: 2, Size: budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: 8, Size: budget.KiB}})
-	timeline := b.Timeline(0)
-	if n := len(timeline.Read().Arenas); n != arenasN {
+	line := timeline.Start(b, 0)
+	if n := len(line.Read().Arenas); n != arenasN {
 		panic(n)
 	}
 	return []contestant{{who: library, end: end, run: func(n int) uint64 {
 		for range n {
-			timeline.Sample()
+			line.Sample()
 		}
 		return 0
 	}}}

@@ -391,7 +391,8 @@ static void buddy_pads(uint64_t seed, uint64_t size, uint64_t steps, uint64_t ea
     upfront_buddy *b = upfront_buddy_init(w, size, 64);
     uint64_t i, of = size / 64 < LIVE ? 100 : LIVE;
     for (i = 0; i < steps; i++) {
-        uint64_t at = next_random(&seed) % of, want = next_random(&seed) % (UINT64_C(64) << next_random(&seed) % (of == LIVE ? 2 : 7));
+        uint64_t at = next_random(&seed) % of,
+            want = next_random(&seed) % (UINT64_C(64) << next_random(&seed) % (of == LIVE ? 2 : 7));
         unsigned char *p;
         if (next_random(&seed) % 4 == 0) {
             buddy_give(b, live[at]);

@@ -155,7 +155,8 @@ static void buddy_halves_melt(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_buddy *b = upfront_buddy_init(w, sizeof *b + 64 + 4 * 64 + 256, 64);
     uint64_t from = (b->low + 3) & ~UINT64_C(3);
-    CHECK(from + 4 <= upfront_buddy_high(b) && *upfront_buddy_byte(b, upfront_buddy_at(from, 2)) == upfront_buddy_whole(2));
+    CHECK(from + 4 <= upfront_buddy_high(b) &&
+        *upfront_buddy_byte(b, upfront_buddy_at(from, 2)) == upfront_buddy_whole(2));
     CHECK_EQ(upfront_buddy_walk(b, NULL, 0, NULL), UPFRONT_OK);
     *upfront_buddy_byte(b, upfront_buddy_at(from, 1)) = upfront_buddy_whole(1);
     *upfront_buddy_byte(b, upfront_buddy_at(from + 2, 1)) = upfront_buddy_whole(1);

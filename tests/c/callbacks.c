@@ -55,7 +55,8 @@ static void callbacks_answers(uint64_t parked) {
     p = (unsigned char *)pond_calloc(5, 8);
     CHECK(holds(p, 40, 0) && pond_size(p) == 40);
     pond_free(p);
-    CHECK(pond_calloc(huge / 2, 3) == NULL && pond_calloc(huge / 16 + 1, 16) == NULL && pond_calloc(3, huge / 2) == NULL);
+    CHECK(pond_calloc(huge / 2, 3) == NULL && pond_calloc(huge / 16 + 1, 16) == NULL &&
+        pond_calloc(3, huge / 2) == NULL);
     CHECK(pond_malloc(huge) == NULL && pond_calloc(1, huge) == NULL);
     p = (unsigned char *)pond_calloc(huge, 0);
     CHECK_EQ(pond_size(p), 0);
@@ -130,7 +131,8 @@ static void *callbacks_work(void *arg) {
     int i;
     for (i = 0; i < 4016; i++) {
         uint64_t random = next_random(&t->seed);
-        size_t k = i < 4000 ? (size_t)(random % 16) : (size_t)(i - 4000), size = (size_t)(random >> 8) % 300, old = sizes[k];
+        size_t k = i < 4000 ? (size_t)(random % 16) : (size_t)(i - 4000), size = (size_t)(random >> 8) % 300,
+            old = sizes[k];
         unsigned char *p = kept[k];
         if (p != NULL && (upfront_shared_heap_size(t->shared, p) != old || !holds(p, old, t->name)))
             t->wrong++;

@@ -145,7 +145,8 @@ void test_frame(void);
 void test_checked(void);
 
 /* A row followed by its tables. */
-static inline void row_here(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end, uint64_t slots,
+static inline void row_here(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end,
+    uint64_t slots,
                             uint64_t pools) {
     uint64_t headers = sizeof *r + 2 * (slots + 1) * sizeof(upfront_record);
     upfront_row_init(r, origin, name, start, end, slots, pools, sizeof *r, headers);

@@ -7,7 +7,8 @@
 enum { TOLD_ROWS = 3, TOLD_ROOM = 1024 };
 
 static const upfront_map_arena told_plan[TOLD_ROWS] = {
-    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1, 0, 0}, {"frame 0", UPFRONT_FRAME, WINDOW, 1, 0, 0}, {"scratch 1.0", UPFRONT_SCRATCH, 4096, 1, 0, 0}};
+    {"level", UPFRONT_REGION, 3 * WINDOW - 100, 1, 0, 0}, {"frame 0", UPFRONT_FRAME, WINDOW, 1, 0, 0},
+        {"scratch 1.0", UPFRONT_SCRATCH, 4096, 1, 0, 0}};
 
 static uint32_t text_of(const char *text) { return upfront_text_add(text, strlen(text)); }
 
@@ -22,7 +23,8 @@ static void check_text(const char *out, size_t size, const char *want) {
 static void check_fault(const upfront_map *m, uint64_t place, const char *want) {
     char out[TOLD_ROOM], all[TOLD_ROOM];
     uintptr_t address = (uintptr_t)m + (uintptr_t)place;
-    snprintf(all, sizeof all, "upfront: BUG: read or write of 0x%llx in budget \"pond\"%s", (unsigned long long)address, want);
+    snprintf(all, sizeof all, "upfront: BUG: read or write of 0x%llx in budget \"pond\"%s",
+        (unsigned long long)address, want);
     check_text(out, upfront_describe(m, "pond", address, out, sizeof out), all);
 }
 
@@ -125,11 +127,14 @@ void test_checked(void) {
     checked_refusals();
     checked_room();
     check_fault(m, 100, ": the control tables\n");
-    check_fault(m, m->tables, ": the unused bytes or the guard after the control tables: an index or a size is out of range\n");
+    check_fault(m, m->tables,
+                ": the unused bytes or the guard after the control tables: an index or a size is out of range\n");
     check_fault(m, upfront_map_start(m, upfront_map_row(m, 0)), ": bytes of region \"level\"\n");
     check_fault(m, upfront_map_end(m, upfront_map_row(m, 0)) - 1, ": bytes of region \"level\"\n");
-    check_fault(m, upfront_map_end(m, upfront_map_row(m, 0)), ": the unused bytes or the guard after region \"level\": an index or a size is out of range\n");
-    check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)) - 1, ": the unused bytes or the guard after region \"level\": an index or a size is out of range\n");
+    check_fault(m, upfront_map_end(m, upfront_map_row(m, 0)),
+        ": the unused bytes or the guard after region \"level\": an index or a size is out of range\n");
+    check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)) - 1,
+        ": the unused bytes or the guard after region \"level\": an index or a size is out of range\n");
     check_fault(m, upfront_map_start(m, upfront_map_row(m, 1)), ": bytes of frame 0\n");
     check_fault(m, size - 1, ": the unused bytes or the guard after scratch 1.0: an index or a size is out of range\n");
     window_free(block, size);

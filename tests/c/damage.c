@@ -273,7 +273,8 @@ static void loop_after(uint64_t freed_first) {
 }
 
 static void damage_rings(int wrapped, uint64_t size) {
-    static const uint64_t values[] = {UINT64_MAX, UINT64_C(0x4141414141414141), UPFRONT_RING_PADDING, 24 * UPFRONT_RING_PADDING,
+    static const uint64_t values[] = {UINT64_MAX, UINT64_C(0x4141414141414141), UPFRONT_RING_PADDING,
+        24 * UPFRONT_RING_PADDING,
                                       200 * UPFRONT_RING_PADDING | 3, UPFRONT_RING_PADDING - 1};
     enum { FIXED = sizeof values / sizeof *values };
     uint64_t at, v, freed;
@@ -321,7 +322,8 @@ static void damage_of_rings(void) {
  * twice. */
 static void damage_of_pools(void) {
 #ifdef UPFRONT_CHECKED
-    static const uint64_t values[] = {0, UINT64_MAX, UINT64_C(0x0101010101010101), UINT64_C(0x0202020202020202), UINT64_C(0x500000005)};
+    static const uint64_t values[] = {0, UINT64_MAX, UINT64_C(0x0101010101010101), UINT64_C(0x0202020202020202),
+        UINT64_C(0x500000005)};
     enum { CHUNKS = 12 };
     unsigned char *w = window_new(WINDOW), *first, *p, before[1024];
     upfront_pool *pool = upfront_pool_make(w, 1024, 40, 8, 0);

@@ -69,7 +69,8 @@ static void two_marks(void) {
     CHECK_EQ(e->high, start + 200);
     upfront_ends_reset(e);
     CHECK(e->arena.cursor == start && e->arena.limit == end);
-    CHECK(upfront_ends_rewind(e, gen, a + 1) == UPFRONT_ORDER && upfront_ends_rewind_far(e, gen, far_a - 1) == UPFRONT_ORDER);
+    CHECK(upfront_ends_rewind(e, gen, a + 1) == UPFRONT_ORDER &&
+        upfront_ends_rewind_far(e, gen, far_a - 1) == UPFRONT_ORDER);
     window_free(w, WINDOW);
 }
 
@@ -77,7 +78,8 @@ static void two_resize(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_ends *e = upfront_ends_init(w, 1024);
     uint64_t gen = e->arena.gen, room;
-    unsigned char *a = (unsigned char *)upfront_ends_alloc(e, 64, 8), *b = (unsigned char *)upfront_ends_alloc(e, 64, 8);
+    unsigned char *a = (unsigned char *)upfront_ends_alloc(e, 64, 8), *b = (unsigned char *)upfront_ends_alloc(e, 64,
+        8);
     fill(b, 64, 5);
     CHECK_EQ(upfront_ends_resize(e, gen, NULL, 64, 8), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_ends_resize(e, gen, b, UPFRONT_OFFSET_MAX, 8), UPFRONT_BAD_ARGUMENT);

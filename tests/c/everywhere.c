@@ -9,34 +9,52 @@ typedef struct kind {
     uint64_t chunk; /* of a pool, which has one size; 0: any size */
 } kind;
 
-static void *kind_linear(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_linear_init(block, size); }
-static void *kind_ends(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_ends_init(block, size); }
-static void *kind_stack(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_stack_init(block, size); }
-static void *kind_ring(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_ring_init(block, size); }
-static void *kind_frame(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_frame_init(block, size, 2); }
-static void *kind_heap(void *block, uint64_t size, uint64_t align) { return (void)align, upfront_heap_init(block, size, 0); }
-static void *kind_buddy(void *block, uint64_t size, uint64_t align) { return (void)align, buddy_of_plain(block, size, 64); }
+static void *kind_linear(void *block, uint64_t size, uint64_t align) { return (void)align,
+    upfront_linear_init(block, size); }
+static void *kind_ends(void *block, uint64_t size, uint64_t align) { return (void)align,
+    upfront_ends_init(block, size); }
+static void *kind_stack(void *block, uint64_t size, uint64_t align) { return (void)align,
+    upfront_stack_init(block, size); }
+static void *kind_ring(void *block, uint64_t size, uint64_t align) { return (void)align,
+    upfront_ring_init(block, size); }
+static void *kind_frame(void *block, uint64_t size, uint64_t align) { return (void)align,
+    upfront_frame_init(block, size, 2); }
+static void *kind_heap(void *block, uint64_t size, uint64_t align) { return (void)align,
+    upfront_heap_init(block, size, 0); }
+static void *kind_buddy(void *block, uint64_t size, uint64_t align) { return (void)align,
+    buddy_of_plain(block, size, 64); }
 
 enum { KIND_CHUNK = 24 };
 
-static void *kind_pool(void *block, uint64_t size, uint64_t align) { return upfront_pool_make(block, size, KIND_CHUNK, align, 0); }
+static void *kind_pool(void *block, uint64_t size, uint64_t align) { return upfront_pool_make(block, size, KIND_CHUNK,
+    align, 0); }
 
 static void *kind_handles(void *block, uint64_t size, uint64_t align) {
     return upfront_pool_make(block, size, KIND_CHUNK, align, upfront_pool_handles(0, 1));
 }
 
-static void *linear_get(void *a, uint64_t size, uint64_t align) { return upfront_linear_alloc((upfront_linear *)a, size, align); }
-static void *near_get(void *a, uint64_t size, uint64_t align) { return upfront_ends_alloc((upfront_ends *)a, size, align); }
-static void *far_get(void *a, uint64_t size, uint64_t align) { return upfront_ends_alloc_far((upfront_ends *)a, size, align); }
-static void *stack_get(void *a, uint64_t size, uint64_t align) { return upfront_stack_alloc((upfront_stack *)a, size, align); }
-static void *stack_far_get(void *a, uint64_t size, uint64_t align) { return upfront_stack_alloc_far((upfront_stack *)a, size, align); }
-static void *ring_get(void *a, uint64_t size, uint64_t align) { return upfront_ring_alloc((upfront_ring *)a, size, align); }
-static void *frame_get(void *a, uint64_t size, uint64_t align) { return upfront_frame_alloc((upfront_frame *)a, size, align); }
-static void *heap_get(void *a, uint64_t size, uint64_t align) { return upfront_heap_alloc((upfront_heap *)a, size, align); }
+static void *linear_get(void *a, uint64_t size, uint64_t align) { return upfront_linear_alloc((upfront_linear *)a,
+    size, align); }
+static void *near_get(void *a, uint64_t size, uint64_t align) { return upfront_ends_alloc((upfront_ends *)a, size,
+    align); }
+static void *far_get(void *a, uint64_t size, uint64_t align) { return upfront_ends_alloc_far((upfront_ends *)a, size,
+    align); }
+static void *stack_get(void *a, uint64_t size, uint64_t align) { return upfront_stack_alloc((upfront_stack *)a, size,
+    align); }
+static void *stack_far_get(void *a, uint64_t size, uint64_t align) { return upfront_stack_alloc_far((upfront_stack *)a,
+    size, align); }
+static void *ring_get(void *a, uint64_t size, uint64_t align) { return upfront_ring_alloc((upfront_ring *)a, size,
+    align); }
+static void *frame_get(void *a, uint64_t size, uint64_t align) { return upfront_frame_alloc((upfront_frame *)a, size,
+    align); }
+static void *heap_get(void *a, uint64_t size, uint64_t align) { return upfront_heap_alloc((upfront_heap *)a, size,
+    align); }
 
-static void *buddy_get(void *a, uint64_t size, uint64_t align) { return upfront_buddy_alloc((upfront_buddy *)a, size, align); }
+static void *buddy_get(void *a, uint64_t size, uint64_t align) { return upfront_buddy_alloc((upfront_buddy *)a, size,
+    align); }
 
-static void *both_get(void *a, uint64_t size, uint64_t align) { return size % 2 == 0 ? near_get(a, size, align) : far_get(a, size, align); }
+static void *both_get(void *a, uint64_t size, uint64_t align) { return size % 2 == 0 ? near_get(a, size, align)
+    : far_get(a, size, align); }
 
 static void *stack_both_get(void *a, uint64_t size, uint64_t align) {
     return size % 2 == 0 ? stack_get(a, size, align) : stack_far_get(a, size, align);

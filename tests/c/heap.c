@@ -67,7 +67,8 @@ static void heap_init_refuses(uint64_t parked, uint64_t least) {
 }
 
 static void heap_refuses(void) {
-    static const uint64_t huge[] = {UINT64_MAX, UINT64_MAX - 15, UINT64_MAX - 16, UINT64_C(1) << 63, UPFRONT_OFFSET_MAX};
+    static const uint64_t huge[] = {UINT64_MAX, UINT64_MAX - 15, UINT64_MAX - 16, UINT64_C(1) << 63,
+        UPFRONT_OFFSET_MAX};
     unsigned char *w = window_new(WINDOW);
     upfront_heap zero, *h = heap_of(w, WINDOW, 0);
     void *p = heap_got(h, 100, 16);
@@ -110,7 +111,8 @@ static struct heap_block {
 } heap_live[HEAP_LIVE];
 
 static void heap_step(upfront_heap *h, uint64_t *seed) {
-    uint64_t i = next_random(seed) % HEAP_LIVE, size = next_random(seed) % 8 == 0 ? next_random(seed) % 9000 : next_random(seed) % 200;
+    uint64_t i = next_random(seed) % HEAP_LIVE, size = next_random(seed) % 8 == 0 ? next_random(seed) % 9000
+        : next_random(seed) % 200;
     uint64_t align = UINT64_C(16) << (next_random(seed) % 16 == 0 ? next_random(seed) % 13 : 0), kept;
     unsigned char *p = heap_live[i].at;
     if (p == NULL) {
@@ -235,7 +237,8 @@ static void heap_reserves(void) {
     uint64_t all = h->end - h->first;
     char *p, *q;
     upfront_heap_reserve(h, 1040);
-    CHECK(h->most == all - 1040 && upfront_heap_alloc(h, all - 1055, 1) == NULL && h->failed == 1 && h->refused == all - 1055);
+    CHECK(h->most == all - 1040 && upfront_heap_alloc(h, all - 1055, 1) == NULL && h->failed == 1 &&
+        h->refused == all - 1055);
     p = heap_got(h, all - 1040 - 16 - 112, 1);
     q = heap_got(h, 96, 1);
     CHECK(upfront_heap_alloc(h, 0, 1) == NULL && upfront_heap_realloc(h, q, 97) == NULL && h->failed == 3);
@@ -279,7 +282,8 @@ static void heap_raced(void) {
     char *p = heap_got(h, 100, 1);
 #ifdef UPFRONT_CHECKED
     h->busy = 1;
-    CHECK(upfront_heap_alloc(h, 1, 1) == NULL && upfront_heap_realloc(h, p, 1) == NULL && upfront_heap_free(h, p) == UPFRONT_RACED);
+    CHECK(upfront_heap_alloc(h, 1, 1) == NULL && upfront_heap_realloc(h, p, 1) == NULL &&
+        upfront_heap_free(h, p) == UPFRONT_RACED);
     CHECK(upfront_heap_size_of(h, p) == UPFRONT_RACED && upfront_heap_check(h, p) == UPFRONT_RACED);
     CHECK(h->raced == 5 && h->failed == 0 && h->live == 1);
     upfront_heap_flush(h);
@@ -373,9 +377,11 @@ static void heap_run_refuses(void) {
     upfront_heap *h = heap_of(w, WINDOW, 0);
     uint64_t at = 0;
     void *run = h;
-    CHECK(upfront_heap_next_run(NULL, HEAP_PAGE, &at, &run) == 0 && upfront_heap_next_run(h, HEAP_PAGE, NULL, &run) == 0);
+    CHECK(upfront_heap_next_run(NULL, HEAP_PAGE, &at, &run) == 0 &&
+        upfront_heap_next_run(h, HEAP_PAGE, NULL, &run) == 0);
     CHECK(upfront_heap_next_run(h, HEAP_PAGE, &at, NULL) == 0 && upfront_heap_next_run(h, 0, &at, &run) == 0);
-    CHECK(upfront_heap_next_run(h, 3, &at, &run) == 0 && upfront_heap_next_run(h, 2 * UPFRONT_ALIGN_MAX, &at, &run) == 0);
+    CHECK(upfront_heap_next_run(h, 3, &at, &run) == 0 && upfront_heap_next_run(h, 2 * UPFRONT_ALIGN_MAX, &at,
+        &run) == 0);
     /* larger than the heap */
     CHECK(upfront_heap_next_run(h, UPFRONT_ALIGN_MAX, &at, &run) == 0 && at == 0 && run == (void *)h);
     window_free(w, WINDOW);
@@ -571,7 +577,8 @@ static void heap_images_refuse(void) {
 /* A header with a seal that holds, and a body that no call makes, as in bytes from outside. */
 static void heap_images_forged(void) {
     static const uint64_t bodies[] = {UPFRONT_HEAP_LIVE, 16, 16 | UPFRONT_HEAP_LIVE | UINT64_C(1) << UPFRONT_HEAP_SLACK,
-                                      32 | UPFRONT_HEAP_LIVE | UINT64_C(17) << UPFRONT_HEAP_SLACK, WINDOW, WINDOW | UPFRONT_HEAP_LIVE};
+                                      32 | UPFRONT_HEAP_LIVE | UINT64_C(17) << UPFRONT_HEAP_SLACK, WINDOW,
+                                          WINDOW | UPFRONT_HEAP_LIVE};
     unsigned char *w = window_new(WINDOW);
     uint64_t i, size;
     for (i = 0; i < sizeof bodies / sizeof *bodies; i++) {

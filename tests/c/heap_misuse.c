@@ -122,13 +122,15 @@ static void walk_answers(void) {
     s.h->first = UINT64_C(1) << 40;
     small_caught(&s);
     CHECK_EQ(upfront_heap_walk(s.h, out, 6, &count), UPFRONT_OK);
-    CHECK(out[0].asked == 80 && out[0].align == 16 && out[0].live == 1 && out[0].size == 96 && out[0].offset == s.at[0]);
+    CHECK(out[0].asked == 80 && out[0].align == 16 && out[0].live == 1 && out[0].size == 96 &&
+        out[0].offset == s.at[0]);
     CHECK(out[3].asked == 0 && out[3].align == 16 && out[3].live == 0 && out[3].size == 96 && out[3].offset == s.at[3]);
     window_free(s.window, WINDOW);
 }
 
 static void small_flip(const small *s, uint64_t offset, uint64_t bit) {
-    upfront_heap_set(s->h, offset + bit / 64 * 8, upfront_heap_word(s->h, offset + bit / 64 * 8) ^ UINT64_C(1) << (bit % 64));
+    upfront_heap_set(s->h, offset + bit / 64 * 8,
+        upfront_heap_word(s->h, offset + bit / 64 * 8) ^ UINT64_C(1) << (bit % 64));
 }
 
 /* Restores the bytes, and removes poison. */
@@ -170,7 +172,8 @@ static void walk_bits(void) {
                 }
                 CHECK_EQ(small_walk(&s), UPFRONT_OK);
                 CHECK(s.h->lost <= 1 && (s.h->lost == 0) == of_before);
-                CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)), of_before ? (i % 2 == 1 || n == i ? UPFRONT_DOUBLE : UPFRONT_OK) : UPFRONT_CORRUPT);
+                CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i)),
+                    of_before ? (i % 2 == 1 || n == i ? UPFRONT_DOUBLE : UPFRONT_OK) : UPFRONT_CORRUPT);
                 small_restore(&s, before);
             }
         }
@@ -262,7 +265,8 @@ static void links_overwritten(void) {
     for (i = 1; i <= 3; i += 2)
         for (bit = 0; bit < 128 + 2 * sizeof values / sizeof *values; bit++)
             for (way = 0; way < 4; way++) {
-                uint64_t word = bit < 128 ? bit / 64 : bit % 2, link = s.at[i] + 16 + 8 * word, was = upfront_heap_word(s.h, link);
+                uint64_t word = bit < 128 ? bit / 64 : bit % 2, link = s.at[i] + 16 + 8 * word,
+                    was = upfront_heap_word(s.h, link);
                 uint64_t bad = bit < 128 ? was ^ UINT64_C(1) << (bit % 64) : values[(bit - 128) / 2];
                 int outside = bad != 0 && !upfront_heap_is_inside(s.h, bad);
                 /* only a full check finds that a list ends at its first */
@@ -274,11 +278,13 @@ static void links_overwritten(void) {
                     CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, i - 1 + 2 * way)), UPFRONT_CORRUPT);
                 } else if (way == 2) { /* or grows */
                     char *p = (char *)upfront_heap_realloc(s.h, small_bytes(&s, i - 1), 150);
-                    CHECK(p != NULL && (p == small_bytes(&s, i - 1)) == (s.h->lost == 0) && upfront_heap_size_of(s.h, p) == 150);
+                    CHECK(p != NULL && (p == small_bytes(&s, i - 1)) == (s.h->lost == 0) &&
+                        upfront_heap_size_of(s.h, p) == 150);
                 } else {
                     CHECK(upfront_heap_alloc(s.h, 4096, 16) == NULL && s.h->failed == 1);
                 }
-                CHECK(s.h->damaged > 0 && (!outside || (s.h->lost == 1 && s.h->where == s.at[i] + UPFRONT_HEAP_HEADER)));
+                CHECK(s.h->damaged > 0 && (!outside ||
+                    (s.h->lost == 1 && s.h->where == s.at[i] + UPFRONT_HEAP_HEADER)));
                 CHECK(s.h->lost == 0 || s.h->lost_bytes == 96);
                 CHECK_EQ(small_walk(&s), UPFRONT_OK);
                 small_restore(&s, before);
@@ -299,7 +305,8 @@ static void headers_stay_bad(void) {
             CHECK_EQ(upfront_heap_free(s.h, small_bytes(&s, 4)), UPFRONT_MISALIGNED);
         CHECK_EQ(small_walk(&s), UPFRONT_CORRUPT);
         upfront_heap_largest(s.h);
-        CHECK(small_walk(&s) == UPFRONT_OK && s.h->lost == 1 && upfront_heap_free(s.h, small_bytes(&s, 4)) == UPFRONT_CORRUPT);
+        CHECK(small_walk(&s) == UPFRONT_OK && s.h->lost == 1 &&
+            upfront_heap_free(s.h, small_bytes(&s, 4)) == UPFRONT_CORRUPT);
         window_free(s.window, WINDOW);
     }
 }
@@ -386,7 +393,8 @@ static void parked_lost(void) {
     CHECK(upfront_heap_alloc(s.h, 80, 16) == small_bytes(&s, 3) && s.h->parked == 1 && s.h->sizes == 0);
     upfront_heap_flush(s.h);
     CHECK(s.h->parked == 0 && s.h->damaged == 1 && small_walk(&s) == UPFRONT_OK);
-    CHECK(upfront_heap_free(s.h, small_bytes(&s, 2)) == UPFRONT_OK && upfront_heap_free(s.h, small_bytes(&s, 4)) == UPFRONT_OK);
+    CHECK(upfront_heap_free(s.h, small_bytes(&s, 2)) == UPFRONT_OK &&
+        upfront_heap_free(s.h, small_bytes(&s, 4)) == UPFRONT_OK);
     upfront_heap_set(s.h, *upfront_heap_front(s.h, 96) + 16, 0);
     for (i = 0; i < 2; i++)
         CHECK(upfront_heap_alloc(s.h, 80, 16) != NULL);

@@ -61,7 +61,8 @@ static int play(upfront_row *level, int number) {
 }
 
 int main(void) {
-    const upfront_map_arena plan[REGIONS] = {{"systems", UPFRONT_REGION, 64 * 1024, 1, 0, 0}, {"level", UPFRONT_REGION, 256 * 1024, 1, 0, 0}};
+    const upfront_map_arena plan[REGIONS] = {{"systems", UPFRONT_REGION, 64 * 1024, 1, 0, 0},
+        {"level", UPFRONT_REGION, 256 * 1024, 1, 0, 0}};
     unsigned char *block = memory + (UPFRONT_EDGE - (uintptr_t)memory % UPFRONT_EDGE) % UPFRONT_EDGE;
     upfront_map *map = upfront_map_init(block, BUDGET, plan, REGIONS, SCOPES, POOLS, 0);
     upfront_range ranges[5 * REGIONS + 2];

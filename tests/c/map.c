@@ -4,8 +4,10 @@
 enum { MAP_ROWS = 6, MAP_SLOTS = 3, MAP_POOLS = 2 };
 
 static const upfront_map_arena map_plan[MAP_ROWS] = {
-    {"init", UPFRONT_REGION, 1000, 1, 0, 0},   {"systems", UPFRONT_REGION, WINDOW, 1, 0, 0}, {"level", UPFRONT_REGION, 2 * WINDOW + 1, 1, 0, 0},
-    {"frame 0", UPFRONT_FRAME, 4096, 1, 0, 0}, {"scratch 0.0", UPFRONT_SCRATCH, 0, 1, 0, 0},         {"scratch 0.1", UPFRONT_SCRATCH, 1, 1, 0, 0},
+    {"init", UPFRONT_REGION, 1000, 1, 0, 0},   {"systems", UPFRONT_REGION, WINDOW, 1, 0, 0},
+        {"level", UPFRONT_REGION, 2 * WINDOW + 1, 1, 0, 0},
+    {"frame 0", UPFRONT_FRAME, 4096, 1, 0, 0}, {"scratch 0.0", UPFRONT_SCRATCH, 0, 1, 0, 0},
+        {"scratch 0.1", UPFRONT_SCRATCH, 1, 1, 0, 0},
 };
 
 static void map_refuses_plan(upfront_map_arena arena, uint64_t count, uint64_t slots, uint64_t pools) {
@@ -97,7 +99,8 @@ static void map_goes_on(void) {
         for (i = 0; i < MAP_ROWS; i++) {
             upfront_row *r = upfront_map_row(m, i);
             if (turn != 0) {
-                CHECK(!upfront_scope_is_alive(s[i]) && !upfront_scope_is_alive(inner[i]) && !upfront_scope_is_alive(temp[i]));
+                CHECK(!upfront_scope_is_alive(s[i]) && !upfront_scope_is_alive(inner[i]) &&
+                    !upfront_scope_is_alive(temp[i]));
                 CHECK(upfront_scope_alloc(s[i], 0, 1) == NULL && upfront_scope_close(inner[i]) != UPFRONT_OK);
                 CHECK(i > 3 || upfront_pool_get(p[i], tags[i]) == NULL);
             }
@@ -156,8 +159,10 @@ static void map_goes_on_otherwise(void) {
             CHECK_EQ(upfront_scope_close(top_of(&upfront_map_row(m, i)->arena)), UPFRONT_OK);
         upfront_map_over(m);
         for (old = 0; old < made; old++)
-            CHECK(!upfront_scope_is_alive(s[old]) && upfront_scope_alloc(s[old], 1, 1) == NULL && s[old].arena->depth == 0 &&
-                  upfront_scopes_top(s[old].arena)->count == 0 && (p[old] == NULL || upfront_pool_get(p[old], tags[old]) == NULL));
+            CHECK(!upfront_scope_is_alive(s[old]) && upfront_scope_alloc(s[old], 1, 1) == NULL &&
+                s[old].arena->depth == 0 &&
+                  upfront_scopes_top(s[old].arena)->count == 0 &&
+                      (p[old] == NULL || upfront_pool_get(p[old], tags[old]) == NULL));
     }
     window_free(w, size);
 }
@@ -182,7 +187,8 @@ static void map_ends_what_was_open(void) {
     CHECK_EQ(upfront_map_tables(2, 6, 2).headers, upfront_map_tables(4, 12, 8).headers);
     CHECK(upfront_map_init(w, size, map_plan, 2, 3, 1, 0) != NULL);
     for (i = 0; i < 4; i++) {
-        CHECK(!upfront_scope_is_alive(s[i]) && upfront_scope_alloc(s[i], 1, 1) == NULL && upfront_scope_close(s[i]) == UPFRONT_STALE);
+        CHECK(!upfront_scope_is_alive(s[i]) && upfront_scope_alloc(s[i], 1, 1) == NULL &&
+            upfront_scope_close(s[i]) == UPFRONT_STALE);
         CHECK(!upfront_scope_is_alive(temp[i]) && upfront_scope_alloc(temp[i], 1, 1) == NULL);
         CHECK(upfront_pool_get(p[i], tags[i]) == NULL);
     }
@@ -198,7 +204,8 @@ static void open_all(upfront_map *m) {
             CHECK(upfront_scope_open(&upfront_map_row(m, i)->arena).arena != NULL);
 }
 
-static void link_other(upfront_scope s) { upfront_scopes_link(s.arena, upfront_scopes_node(s.arena, s.gen, 8, 7), OTHER_CLASS); }
+static void link_other(upfront_scope s) { upfront_scopes_link(s.arena, upfront_scopes_node(s.arena, s.gen, 8, 7),
+    OTHER_CLASS); }
 
 static void map_rewinds_in_order(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), row, i;
@@ -300,7 +307,8 @@ static void map_sibling_words(upfront_map *m, uint64_t size) {
 /* Rooms of a server: equal siblings, each rewound alone, and together with a region below. */
 static void map_siblings(void) {
     static const upfront_map_arena plan[3] = {
-        {"systems", UPFRONT_REGION, 100, 0, 0, 0}, {"room", UPFRONT_REGION, WINDOW + 1, 3, 0, 0}, {"top", UPFRONT_REGION, 50, 1, 0, 0}};
+        {"systems", UPFRONT_REGION, 100, 0, 0, 0}, {"room", UPFRONT_REGION, WINDOW + 1, 3, 0, 0},
+            {"top", UPFRONT_REGION, 50, 1, 0, 0}};
     uint64_t size = upfront_map_size(plan, 3, MAP_SLOTS, MAP_POOLS, 0), i;
     unsigned char *w = window_new(size);
     upfront_map *m = upfront_map_init(w, size, plan, 3, MAP_SLOTS, MAP_POOLS, 0);

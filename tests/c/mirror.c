@@ -41,7 +41,8 @@ static mirrored mirror_up(void) {
 
 static void mirror_down(mirrored *x) {
     upfront_mirror_close(x->block);
-    CHECK(upfront_position(x->block) == x->block && upfront_place(x->memory, x->block) == upfront_distance(x->memory, x->block));
+    CHECK(upfront_position(x->block) == x->block && upfront_place(x->memory, x->block) == upfront_distance(x->memory,
+        x->block));
     window_free(x->memory, upfront_mirror_size(x->block, x->size));
     window_free(x->block, x->size);
 }
@@ -56,7 +57,8 @@ static void check_lies(const upfront_scopes *h, uint64_t offset, const void *p) 
 static void test_lies(void) {
     mirrored x = mirror_up();
     upfront_scope s = upfront_scope_open(x.level);
-    uint64_t start = x.level->arena.start, sizes[] = {1, 3, 8, 24, 100, 1000, 5000, 1, 64}, aligns[] = {1, 1, 8, 8, 64, 4096, 64, 1, 16};
+    uint64_t start = x.level->arena.start, sizes[] = {1, 3, 8, 24, 100, 1000, 5000, 1, 64},
+        aligns[] = {1, 1, 8, 8, 64, 4096, 64, 1, 16};
     char *last = NULL, *first = NULL;
     size_t i;
     int turn;
@@ -209,7 +211,8 @@ static void test_found(void) {
     check_found(UPFRONT_LIVING, 0, p + 5, p, 24);
     CHECK(upfront_mirror_find((uintptr_t)p + 1000, &tale));
     check_found(UPFRONT_NO_OBJECT, 0, p + 1000, NULL, 0);
-    CHECK_EQ(tale.canonical, (uintptr_t)upfront_arena_at(&x.scratch->arena, x.scratch->arena.start) + 1000 / UPFRONT_SPREAD);
+    CHECK_EQ(tale.canonical, (uintptr_t)upfront_arena_at(&x.scratch->arena,
+        x.scratch->arena.start) + 1000 / UPFRONT_SPREAD);
     CHECK(!upfront_mirror_find((uintptr_t)x.block, &tale));
 
     inner = upfront_scope_open(x.scratch);

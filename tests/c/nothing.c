@@ -222,7 +222,8 @@ static void nothing_map(upfront_map *m) {
 
 /* Constructors, with no block, too small a block, and a size too large for any. */
 static void nothing_is_made(unsigned char *w) {
-    const uint64_t sizes[] = {0, 1, UPFRONT_LINE - 1, UPFRONT_LINE, UPFRONT_OFFSET_MAX - 1, UPFRONT_OFFSET_MAX, UINT64_MAX - 63, UINT64_MAX};
+    const uint64_t sizes[] = {0, 1, UPFRONT_LINE - 1, UPFRONT_LINE, UPFRONT_OFFSET_MAX - 1, UPFRONT_OFFSET_MAX,
+        UINT64_MAX - 63, UINT64_MAX};
     upfront_pool pool;
     size_t i, j;
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -291,7 +292,8 @@ static void nothing_mirror(unsigned char *w) {
     CHECK(upfront_mirror_check(NULL, 0, NULL) && upfront_mirror_check(w, 0, &found));
     NO(upfront_mirror_find(0, &found));
     NO(upfront_mirror_find(0, NULL));
-    CHECK(upfront_mirror_objects(NULL, 0, NULL, 0) == UINT64_MAX && upfront_mirror_objects(w, 8, NULL, 0) == UINT64_MAX);
+    CHECK(upfront_mirror_objects(NULL, 0, NULL, 0) == UINT64_MAX &&
+        upfront_mirror_objects(w, 8, NULL, 0) == UINT64_MAX);
     upfront_mirror_gather(NULL, 0);
     upfront_mirror_scatter(NULL, 0);
     CHECK(upfront_position(NULL) == NULL && upfront_place(NULL, NULL) == 0);

@@ -117,7 +117,8 @@ static void pool_misuse(void) {
 
 /* The reciprocal is exact at both ends of every chunk of the largest pool. */
 static void pool_reciprocal(void) {
-    static const uint64_t strides[] = {8, 16, 24, 40, 56, 1000, 4096, 65528, 1 << 20, (1 << 26) + 8, (UINT64_C(1) << 30) + 8};
+    static const uint64_t strides[] = {8, 16, 24, 40, 56, 1000, 4096, 65528, 1 << 20, (1 << 26) + 8,
+        (UINT64_C(1) << 30) + 8};
     uint64_t i, k, seed = 88172645463325252u;
     for (i = 0; i < sizeof strides / sizeof strides[0]; i++) {
         uint64_t stride = strides[i], inverse = UINT64_MAX / stride + 1, most = UINT64_MAX / stride / stride;

@@ -1,7 +1,8 @@
 /* reconfigure.c - tests of guards between arenas, and of edges that move while no scope is open. */
 #include "check.h"
 
-enum { RECONFIGURE_ROWS = 6, RECONFIGURE_SLOTS = 3, RECONFIGURE_POOLS = 1, RECONFIGURE_RANGES = 6 * RECONFIGURE_ROWS + 3 };
+enum { RECONFIGURE_ROWS = 6, RECONFIGURE_SLOTS = 3, RECONFIGURE_POOLS = 1,
+    RECONFIGURE_RANGES = 6 * RECONFIGURE_ROWS + 3 };
 
 static const upfront_map_arena reconfigure_plan[] = {
     {"init", UPFRONT_REGION, 1000, 1, 0, 0},
@@ -118,9 +119,11 @@ static void edges_move(uint64_t guard) {
     CHECK_EQ(upfront_map_reconfigure(NULL, 0, all, 5), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_map_reconfigure(reconfigure_map, 0, all, 5), UPFRONT_OK);
     for (i = 0; i < 5; i++)
-        CHECK_EQ(upfront_map_row(reconfigure_map, i)->end - upfront_map_row(reconfigure_map, i)->arena.arena.start, all[i]);
+        CHECK_EQ(upfront_map_row(reconfigure_map, i)->end - upfront_map_row(reconfigure_map, i)->arena.arena.start,
+            all[i]);
     reconfigure_walks(guard);
-    CHECK(level->arena.owner == 77 && level->temp.owner == 78 && level->arena.base == 1 && level->arena.odd == 4 && level->temp.odd == 8);
+    CHECK(level->arena.owner == 77 && level->temp.owner == 78 && level->arena.base == 1 && level->arena.odd == 4 &&
+        level->temp.odd == 8);
     CHECK(strcmp(level->name, "level") == 0 && level->kind == UPFRONT_REGION && upfront_row_group(level) == 4);
     CHECK(upfront_row_group(match) == 1 && upfront_row_sibling(upfront_map_row(reconfigure_map, 3)) == 2);
     CHECK(upfront_scope_alloc(s, 0, 1) == NULL); /* stale */

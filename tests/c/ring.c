@@ -12,7 +12,8 @@ static void ring_check(const upfront_ring *r, uint64_t size) {
     if (r->seam == 0)
         CHECK(a->start <= r->oldest && r->oldest <= a->cursor && a->cursor <= r->end && a->limit == r->end);
     else
-        CHECK(a->start < a->cursor && a->cursor <= r->oldest && r->oldest < r->seam && r->seam <= r->end && a->limit == r->oldest);
+        CHECK(a->start < a->cursor && a->cursor <= r->oldest && r->oldest < r->seam && r->seam <= r->end &&
+            a->limit == r->oldest);
 }
 
 /* Allocates a block, writes all of it, and checks the ring. */
@@ -214,8 +215,10 @@ static void ring_walks(void) {
     ring_give(r, SIZE, first);
     CHECK(ring_take(r, SIZE, 50, 8) != NULL && r->seam != 0 && r->seam != SIZE);
     CHECK(upfront_ring_walk(r, out, 8, &count) == UPFRONT_OK && count == 4);
-    CHECK(out[0].offset == START && out[0].asked == 50 && out[1].offset == r->oldest && out[1].asked == 40 && out[2].asked == 80);
-    CHECK(out[3].live == UPFRONT_RING_SKIPPED && out[3].offset == r->seam && out[3].offset + out[3].size == SIZE && out[3].asked == 0);
+    CHECK(out[0].offset == START && out[0].asked == 50 && out[1].offset == r->oldest && out[1].asked == 40 &&
+        out[2].asked == 80);
+    CHECK(out[3].live == UPFRONT_RING_SKIPPED && out[3].offset == r->seam && out[3].offset + out[3].size == SIZE &&
+        out[3].asked == 0);
     CHECK_EQ(upfront_ring_find(r, r->arena.gen, (char *)r + RING_WORD), UPFRONT_FOREIGN);
     ring_spoil(r, &r->seam, SIZE + RING_WORD);
     ring_spoil(r, &r->arena.cursor, r->oldest + RING_WORD);

@@ -8,7 +8,8 @@ void test_room(void) {
                                      UPFRONT_ROOM_STACK, UPFRONT_ROOM_FRAME, UPFRONT_ROOM_POOL};
     uint64_t i;
     for (i = 0; i < sizeof kinds / sizeof *kinds; i++) /* kinds are distinct */
-        CHECK(upfront_note_room(kinds[i], w, 64) == UPFRONT_OK && upfront_take_room(w, 64, &r) == UPFRONT_OK && r.kind == i + 1);
+        CHECK(upfront_note_room(kinds[i], w, 64) == UPFRONT_OK && upfront_take_room(w, 64, &r) == UPFRONT_OK &&
+            r.kind == i + 1);
     CHECK(upfront_take_room(w, WINDOW, &r) == UPFRONT_FOREIGN);
     CHECK(upfront_note_room(UPFRONT_ROOM_HEAP, w, 512) == UPFRONT_OK);
     CHECK(upfront_note_room(UPFRONT_ROOM_POOL, w + 64, 256) == UPFRONT_OK);
@@ -27,6 +28,7 @@ void test_room(void) {
         CHECK(upfront_take_room(w, UPFRONT_ROOMS, &r) == UPFRONT_OK && r.size == (i == 0 ? 64u : 512u));
     CHECK(upfront_take_room(w, WINDOW, &r) == UPFRONT_FOREIGN);
 
-    CHECK(upfront_note_room(0, w, 64) == UPFRONT_BAD_ARGUMENT && upfront_note_room(UPFRONT_ROOM_POOL + 1, w, 64) == UPFRONT_BAD_ARGUMENT);
+    CHECK(upfront_note_room(0, w, 64) == UPFRONT_BAD_ARGUMENT &&
+        upfront_note_room(UPFRONT_ROOM_POOL + 1, w, 64) == UPFRONT_BAD_ARGUMENT);
     window_free(w, WINDOW);
 }

@@ -23,13 +23,16 @@ sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
 
 for test in $tests; do
     name=$(basename "$test" .c)
-    [ "$name" = main ] || grep -q "test_$name();" tests/c/main.c || { echo "tests/c/main.c doesn't run test_$name"; exit 1; }
+    [ "$name" = main ] || grep -q "test_$name();" tests/c/main.c ||
+        { echo "tests/c/main.c doesn't run test_$name"; exit 1; }
 done
 
 # nothing.c calls each function that isn't inline with null, except marks and the checked build's.
 for header in $(ls arena_c/*.h | grep -v /checked.h); do
-    for function in $(sed -nE '/^static|^#|^typedef/d; s/^[a-z].*[ *](upfront_[a-z0-9_]+)\(.*/\1/p' "$header" | grep -vE '^upfront_(mark|note)_|_(natural|dirt|dirt_in|rests)$'); do
-        grep -q "[^a-z]$function(" tests/c/nothing.c || { echo "tests/c/nothing.c doesn't call $function of $header"; exit 1; }
+    for function in $(sed -nE '/^static|^#|^typedef/d; s/^[a-z].*[ *](upfront_[a-z0-9_]+)\(.*/\1/p' "$header" |
+        grep -vE '^upfront_(mark|note)_|_(natural|dirt|dirt_in|rests)$'); do
+        grep -q "[^a-z]$function(" tests/c/nothing.c ||
+            { echo "tests/c/nothing.c doesn't call $function of $header"; exit 1; }
     done
 done
 
@@ -120,7 +123,8 @@ plain() {
 
 # named NAME checks that names.h has every name that the linker sees of this build of the core.
 named() {
-    lacks=$(nm -g --defined-only "$build/$1"/core/*.o | awk 'NF == 3 { print "#define " $3 " UPFRONT_NAME(" substr($3, 9) ")" }' | sort -u |
+    lacks=$(nm -g --defined-only "$build/$1"/core/*.o |
+        awk 'NF == 3 { print "#define " $3 " UPFRONT_NAME(" substr($3, 9) ")" }' | sort -u |
         grep -vxFf arena_c/names.h || true)
     [ -z "$lacks" ] || { echo "arena_c/names.h lacks: $lacks"; exit 1; }
 }
@@ -133,7 +137,8 @@ checkers() {
 }
 
 plus() {
-    printf '#include "callbacks.h"\nUPFRONT_CALLBACKS(pond, heap)\nint main() { return upfront_is_align(3); }\n' >"$build/header-$1.cpp"
+    printf '#include "callbacks.h"\nUPFRONT_CALLBACKS(pond, heap)\nint main() { return upfront_is_align(3); }\n' \
+        >"$build/header-$1.cpp"
     # shellcheck disable=SC2086
     $1 -std=c++17 $warnings -Iarena_c "$build/header-$1.cpp" -o "$build/header-$1"
     "$build/header-$1"

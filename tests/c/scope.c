@@ -116,7 +116,8 @@ static void scope_grows(void) {
     CHECK(h->arena.asked == (UPFRONT_ASKED | SCOPE_SIZE) && h->arena.misused == s.gen + 1);
     /* to the last byte */
     CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, SCOPE_SIZE - 15) == a + 15);
-    CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, 0) == a + SCOPE_SIZE && upfront_scopes_grow(h, s.gen, h->arena.cursor, 1) == NULL);
+    CHECK(upfront_scopes_grow(h, s.gen, h->arena.cursor, 0) == a + SCOPE_SIZE &&
+        upfront_scopes_grow(h, s.gen, h->arena.cursor, 1) == NULL);
     window_free(w, 2 * WINDOW);
 }
 

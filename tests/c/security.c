@@ -15,7 +15,8 @@ typedef struct suite {
 } suite;
 
 static void *suite_heap_get(void *a, uint64_t size) { return upfront_heap_alloc((upfront_heap *)a, size, 16); }
-static void *suite_heap_reget(void *a, void *p, uint64_t size) { return upfront_heap_realloc((upfront_heap *)a, p, size); }
+static void *suite_heap_reget(void *a, void *p, uint64_t size) { return upfront_heap_realloc((upfront_heap *)a, p,
+    size); }
 static int suite_heap_give(void *a, void *p) { return upfront_heap_free((upfront_heap *)a, p); }
 
 static uint64_t suite_heap_told(void *a) {
@@ -25,7 +26,8 @@ static uint64_t suite_heap_told(void *a) {
 }
 
 static void *suite_buddy_get(void *a, uint64_t size) { return upfront_buddy_alloc((upfront_buddy *)a, size, 1); }
-static void *suite_buddy_reget(void *a, void *p, uint64_t size) { return upfront_buddy_realloc((upfront_buddy *)a, p, size); }
+static void *suite_buddy_reget(void *a, void *p, uint64_t size) { return upfront_buddy_realloc((upfront_buddy *)a, p,
+    size); }
 static int suite_buddy_give(void *a, void *p) { return upfront_buddy_free((upfront_buddy *)a, p); }
 
 static uint64_t suite_buddy_told(void *a) {
@@ -38,7 +40,8 @@ enum { SUITE_SIZE = 1 << 18 };
 static suite suite_of(unsigned char *w, int of_buddy, uint64_t parked) {
     suite s = {"heap", NULL, suite_heap_get, suite_heap_reget, suite_heap_give, suite_heap_told, NULL};
     if (of_buddy) {
-        suite b = {"buddy", upfront_buddy_init(w, SUITE_SIZE, 64), suite_buddy_get, suite_buddy_reget, suite_buddy_give, suite_buddy_told, NULL};
+        suite b = {"buddy", upfront_buddy_init(w, SUITE_SIZE, 64), suite_buddy_get, suite_buddy_reget,
+            suite_buddy_give, suite_buddy_told, NULL};
         b.where = &((upfront_buddy *)b.arena)->where;
         return b;
     }
@@ -126,7 +129,8 @@ static int suite_run(suite *s, const suite_write *w, uint64_t size, int wrong) {
     return told;
 }
 
-static uint64_t suite_all(unsigned char *w, int of_buddy, uint64_t parked, const suite_write *list, uint64_t count, uint64_t size, int wrong) {
+static uint64_t suite_all(unsigned char *w, int of_buddy, uint64_t parked, const suite_write *list, uint64_t count,
+    uint64_t size, int wrong) {
     uint64_t i, told = 0;
     for (i = 0; i < count; i++) {
         suite s = suite_of(w, of_buddy, parked);
@@ -163,11 +167,13 @@ static void suite_notes(unsigned char *w, int of_buddy) {
     char *p;
     UPFRONT_SITE(77);
     p = (char *)s.alloc(s.arena, 300);
-    CHECK_EQ(of_buddy ? upfront_buddy_made((upfront_buddy *)s.arena, p) : upfront_heap_made((upfront_heap *)s.arena, p), 77);
+    CHECK_EQ(of_buddy ? upfront_buddy_made((upfront_buddy *)s.arena, p) : upfront_heap_made((upfront_heap *)s.arena,
+        p), 77);
     UPFRONT_SITE(78);
     CHECK_EQ(s.give(s.arena, p), UPFRONT_OK);
     UPFRONT_SITE(0);
-    CHECK_EQ(of_buddy ? upfront_buddy_made((upfront_buddy *)s.arena, p) : upfront_heap_made((upfront_heap *)s.arena, p), 0);
+    CHECK_EQ(of_buddy ? upfront_buddy_made((upfront_buddy *)s.arena, p) : upfront_heap_made((upfront_heap *)s.arena,
+        p), 0);
     p[100] = 7;
     if (of_buddy)
         upfront_buddy_reset((upfront_buddy *)s.arena);

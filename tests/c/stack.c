@@ -12,8 +12,10 @@ typedef struct stack_end {
     int is_far;
 } stack_end;
 
-static const stack_end stack_near = {upfront_stack_alloc, upfront_stack_free, upfront_stack_mark, upfront_stack_rewind, 0};
-static const stack_end stack_far = {upfront_stack_alloc_far, upfront_stack_free_far, upfront_stack_mark_far, upfront_stack_rewind_far, 1};
+static const stack_end stack_near = {upfront_stack_alloc, upfront_stack_free, upfront_stack_mark, upfront_stack_rewind,
+    0};
+static const stack_end stack_far = {upfront_stack_alloc_far, upfront_stack_free_far, upfront_stack_mark_far,
+    upfront_stack_rewind_far, 1};
 
 static void stack_arguments(const stack_end *e) {
     unsigned char *w = window_new(WINDOW);
@@ -107,9 +109,11 @@ static void stack_underrun(const stack_end *e) {
     uint64_t *a = (uint64_t *)e->alloc(s, 32, 16), *b = (uint64_t *)e->alloc(s, 32, 16);
     upfront_stack_below *below = (upfront_stack_below *)b - 1, good = *below;
     uint64_t last = e->is_far ? s->ends.far_last : s->ends.last;
-    const uint64_t near_bad[][2] = {{0, 1}, {bottom - 1, bottom}, {s->ends.arena.cursor, bottom + 15}, {last, good.cursor + 1},
+    const uint64_t near_bad[][2] = {{0, 1}, {bottom - 1, bottom}, {s->ends.arena.cursor, bottom + 15},
+        {last, good.cursor + 1},
                                     {UINT64_MAX, last}, {last - 15, UINT64_MAX}};
-    const uint64_t far_bad[][2] = {{0, 0}, {last - 1, 1}, {good.cursor - 16, good.last + 16}, {good.cursor + 16, good.last - 16},
+    const uint64_t far_bad[][2] = {{0, 0}, {last - 1, 1}, {good.cursor - 16, good.last + 16},
+        {good.cursor + 16, good.last - 16},
                                    {bottom, last}, {bottom + 1, UINT64_MAX}, {UINT64_MAX, 0}};
     for (i = 0; i < (e->is_far ? 7 : 6); i++) {
         const uint64_t *bad = e->is_far ? far_bad[i] : near_bad[i];

@@ -5,7 +5,8 @@
 enum { WALK_ROWS = 5, WALK_SLOTS = 3, WALK_POOLS = 2, WALK_RANGES = 6 * WALK_ROWS + 3 };
 
 static const upfront_map_arena walk_plan[WALK_ROWS] = {
-    {"init", UPFRONT_REGION, 3000, 1, 0, 0},   {"level", UPFRONT_REGION, 5 * WINDOW + 24, 1, 0, 0}, {"frame 0", UPFRONT_FRAME, WINDOW, 1, 0, 0},
+    {"init", UPFRONT_REGION, 3000, 1, 0, 0},   {"level", UPFRONT_REGION, 5 * WINDOW + 24, 1, 0, 0},
+        {"frame 0", UPFRONT_FRAME, WINDOW, 1, 0, 0},
     {"scratch 0.0", UPFRONT_SCRATCH, 0, 1, 0, 0}, {"scratch 0.1", UPFRONT_SCRATCH, 4096, 1, 0, 0},
 };
 
@@ -15,7 +16,8 @@ static upfront_map *map;
 
 static upfront_scope walk_level, walk_temp; /* the topmost scope of each end of the level */
 
-static void take_node(upfront_scope s) { upfront_scopes_link(s.arena, upfront_scopes_node(s.arena, s.gen, 8, 7), OTHER_CLASS); }
+static void take_node(upfront_scope s) { upfront_scopes_link(s.arena, upfront_scopes_node(s.arena, s.gen, 8, 7),
+    OTHER_CLASS); }
 
 /* A map of nested scopes, finalizers, both ends, open and closed pools, a frozen scope, and rows
  * without a scope. The plan is smaller than the block, whose size isn't a multiple of an edge. */
@@ -66,7 +68,8 @@ static void walk_names_every_byte(void) {
     for (i = 0; i < needed; i++) {
         CHECK_EQ(out[i].offset, at);
         CHECK(out[i].size != 0 && out[i].what >= UPFRONT_RANGE_TABLES && out[i].what <= UPFRONT_RANGE_UNPLANNED);
-        CHECK((out[i].row == WALK_ROWS) == (out[i].what == UPFRONT_RANGE_TABLES || out[i].what == UPFRONT_RANGE_UNPLANNED || i == 1));
+        CHECK((out[i].row == WALK_ROWS) == (out[i].what == UPFRONT_RANGE_TABLES ||
+            out[i].what == UPFRONT_RANGE_UNPLANNED || i == 1));
         sum[out[i].what] += out[i].size;
         at += out[i].size;
     }
@@ -87,7 +90,8 @@ static void walk_names_every_byte(void) {
         memset(few, 0xee, sizeof few);
         CHECK_EQ(upfront_map_walk(map, walk_size, room == 0 ? NULL : few, room, &count), UPFRONT_FULL);
         CHECK_EQ(count, needed);
-        CHECK(memcmp(few, out, (size_t)room * sizeof few[0]) == 0 && holds(few + room, (WALK_RANGES - room) * sizeof few[0], 0xee));
+        CHECK(memcmp(few, out, (size_t)room * sizeof few[0]) == 0 &&
+            holds(few + room, (WALK_RANGES - room) * sizeof few[0], 0xee));
     }
     CHECK_EQ(upfront_map_walk(map, walk_size, out, needed, &count), UPFRONT_OK);
     CHECK_EQ(upfront_map_walk(NULL, walk_size, out, WALK_RANGES, &count), UPFRONT_BAD_ARGUMENT);
@@ -174,19 +178,22 @@ static uint64_t untold(uint64_t word) {
     if (word >= head) {
         word -= head;
         r = upfront_map_row(map, word / 8 / (2 * records));
-        return untold_of_record(word / 8 % (2 * records) < records ? &r->arena : &r->temp, word / 8 % records, word % 8);
+        return untold_of_record(word / 8 % (2 * records) < records ? &r->arena : &r->temp, word / 8 % records,
+            word % 8);
     }
     if (word >= pools) {
         word -= pools;
         r = upfront_map_row(map, word / 8 / WALK_POOLS);
-        return word / 8 / WALK_POOLS < WALK_ROWS ? untold_of_pool(upfront_row_pool(r, word / 8 % WALK_POOLS), word % 8) : all;
+        return word / 8 / WALK_POOLS < WALK_ROWS ? untold_of_pool(upfront_row_pool(r, word / 8 % WALK_POOLS), word % 8)
+            : all;
     }
     word -= sizeof(upfront_map) / 8;
     r = upfront_map_row(map, word / row_words);
     if (word / row_words >= WALK_ROWS)
         return all; /* room for rows of a larger map */
     word %= row_words;
-    return word < 2 * header ? untold_of_header(r, word < header ? &r->arena : &r->temp, word % header) : untold_of_row(r, word);
+    return word < 2 * header ? untold_of_header(r, word < header ? &r->arena : &r->temp, word % header)
+        : untold_of_row(r, word);
 }
 
 /* Flips every bit of every control word, and all bits of a word at once. */

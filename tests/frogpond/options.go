@@ -56,8 +56,8 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.durations, "durations", "",
 		"write the time of each tick of the last map to a `file`: nanoseconds, a line each")
 	f.StringVar(&o.timeline, "timeline", "",
-		"write the use of each arena over time to a `file`, as JSON: budget.TimelineData")
-	f.StringVar(&o.pictures, "pictures", "", "draw the budget into a `folder`, as SVG and as text: its plan,"+
+		"write the use of each arena over time to a `file`, as JSON: timeline.Data")
+	f.StringVar(&o.pictures, "pictures", "", "draw the budget into a `folder`, as SVG: its plan,"+
 		" its use after the fullest map, and its use over time")
 	f.BoolVar(&o.sweep, "sweep", false, "before each map, fire each of its special lines, and check"+
 		" the effect with a second table")

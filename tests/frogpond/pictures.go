@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/inside"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
@@ -14,7 +16,7 @@ import (
 // nil without -pictures.
 type pictures struct {
 	report budget.Report
-	inside budget.Inside
+	inside inside.Contents
 }
 
 // look keeps the current state of the budget if the level is fuller than before.
@@ -24,12 +26,12 @@ func (p *pictures) look(b *budget.Budget) (err error) {
 		return nil
 	}
 	p.report = b.Report()
-	p.inside, err = level.Inside()
+	p.inside, err = inside.OfRegion(level)
 	return err
 }
 
-// write draws all pictures, each as SVG and as text.
-func (p *pictures) write(folder string, timeline budget.TimelineData) error {
+// write draws all pictures as SVG, and the plan and the report also as text.
+func (p *pictures) write(folder string, timeline timeline.Data) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return fmt.Errorf("-pictures: %w", err)
 	}
@@ -40,9 +42,7 @@ func (p *pictures) write(folder string, timeline budget.TimelineData) error {
 		"report.svg":   func(w io.Writer) error { return view.Report(w, p.report) },
 		"report.txt":   func(w io.Writer) error { return view.ReportText(w, p.report) },
 		"timeline.svg": func(w io.Writer) error { return view.Timeline(w, timeline) },
-		"timeline.txt": func(w io.Writer) error { return view.TimelineText(w, timeline) },
 		"inside.svg":   func(w io.Writer) error { return view.Inside(w, p.inside) },
-		"inside.txt":   func(w io.Writer) error { return view.InsideText(w, p.inside) },
 	} {
 		if err := write("-pictures", filepath.Join(folder, name), draw); err != nil {
 			return err

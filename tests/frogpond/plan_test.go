@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 )
 
 // widePlan is a plan with plenty of room, in which `make plan` records the peaks.
@@ -35,7 +36,7 @@ func TestPlanIsRecordedPeaks(t *testing.T) {
 	require.NoError(t, err)
 	plan = plan.Headroom(10)
 	if *update {
-		plan.Expected = budget.Expect(10, timelineIn(t, "../../build/freedoom.json"),
+		plan.Expected = timeline.Expect(10, timelineIn(t, "../../build/freedoom.json"),
 			timelineIn(t, "../../build/long.json"))
 	} else {
 		shipped, err := budget.ParsePlan(defaultPlan)

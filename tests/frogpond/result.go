@@ -15,6 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/record"
 	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/platform"
 )
 
@@ -44,8 +45,8 @@ type Result struct {
 	start   time.Time
 	close   error // errors of finalizers, leaks, Close and of files that couldn't be written
 
-	timeline *budget.Timeline // nil without -timeline and -pictures
-	pictures *pictures        // nil without -pictures
+	timeline *timeline.Timeline // nil without -timeline and -pictures
+	pictures *pictures          // nil without -pictures
 
 	recording *record.Recording // nil without -record
 	recorded  *os.File
@@ -123,7 +124,7 @@ func (r *Result) check(b *budget.Budget) {
 // sample starts the timeline, the pictures and the recording, each if its flag is set.
 func (r *Result) sample(b *budget.Budget) (err error) {
 	if r.options.timeline != "" || r.options.pictures != "" {
-		r.timeline = b.Timeline(0)
+		r.timeline = timeline.Start(b, 0)
 	}
 	if r.options.pictures != "" {
 		r.pictures = &pictures{}

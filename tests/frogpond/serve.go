@@ -113,7 +113,7 @@ func serveFlags(f *flag.FlagSet, o *serve.Options) {
 	f.IntVar(&o.HTTPEach, "http-per-address", 32, "connections of one IP address to -http, which takes 128 "+
 		"in all; behind a proxy all viewers have the proxy's address")
 	f.StringVar(&o.Timeline, "timeline", "", "write the use of each arena over time to a `file` at the end, as JSON: "+
-		"budget.TimelineData")
+		"timeline.Data")
 	f.StringVar(&o.Flight, "flight", "", "when something was full or a tick came late, write the last seconds to a "+
 		"`folder`: traces, for go tool trace")
 	plan := f.String("plan", "", "the memory plan, a JSON `file`, read again at SIGHUP; without it, the one in "+

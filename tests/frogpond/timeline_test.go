@@ -12,21 +12,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/budget/view"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
 
 // readTimeline returns the timeline in a file, and the line of one region.
-func readTimeline(t *testing.T, file, region string) (budget.TimelineData, budget.ArenaLine) {
+func readTimeline(t *testing.T, file, region string) (timeline.Data, timeline.Arena) {
 	t.Helper()
 	d := timelineIn(t, file)
-	i := slices.IndexFunc(d.Arenas, func(line budget.ArenaLine) bool { return line.Name == region })
+	i := slices.IndexFunc(d.Arenas, func(line timeline.Arena) bool { return line.Name == region })
 	require.GreaterOrEqual(t, i, 0)
 	return d, d.Arenas[i]
 }
 
-func timelineIn(t *testing.T, file string) (d budget.TimelineData) {
+func timelineIn(t *testing.T, file string) (d timeline.Data) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -61,8 +61,8 @@ func TestTimeline(t *testing.T) {
 	}
 	loads := 0
 	for _, mark := range level.Marks {
-		assert.Zero(t, mark&budget.MarkFull)
-		loads += int(mark & budget.MarkLoad)
+		assert.Zero(t, mark&timeline.MarkFull)
+		loads += int(mark & timeline.MarkLoad)
 	}
 	assert.Equal(t, len(with.Levels), loads)
 	for _, scratch := range []string{"frame 0", "frame 1", "scratch 0.0"} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -311,14 +312,12 @@ func (w *world) take() {
 
 // pairOf returns the number of the leased pair: most often the goroutine's last one.
 func (w *world) pairOf(l budget.Lease) int {
-	for _, st := range budget.ArenasOf(w.b).List() {
-		var pair, which int
-		if n, _ := fmt.Sscanf(st.Arena, "scratch %d.%d", &pair, &which); n == 2 &&
-			scope.ScratchesOf(st) == l.Scratches {
-			return pair
-		}
+	var pair int
+	arena := reflect.ValueOf(l.Scratches).FieldByName("first").Elem().FieldByName("Arena").String()
+	if n, _ := fmt.Sscanf(arena, "scratch %d.0", &pair); n != 1 {
+		return -1
 	}
-	return -1
+	return pair
 }
 
 // give releases a pair, once or twice. This closes its open scopes.

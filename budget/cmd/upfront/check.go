@@ -183,9 +183,9 @@ const (
 
 func judged(f budget.Figure) judgement {
 	switch {
-	case f.Kind == budget.Fault:
+	case f.Kind == "fault":
 		return atAll
-	case f.Unit == budget.Bytes && (f.Kind == budget.Planned || f.Kind == budget.Peak):
+	case f.Bytes && (f.Kind == "planned" || f.Kind == "peak"):
 		return inBytes
 	}
 	return notJudged

@@ -57,9 +57,9 @@ var ofParts = budget.Figures()
 
 // known has the unit and kind of each metric by its name.
 var known = func() map[string]budget.Figure {
-	all := map[string]budget.Figure{"go_heap.limit": {Unit: budget.Bytes, Kind: budget.Planned}}
+	all := map[string]budget.Figure{"go_heap.limit": {Bytes: true, Kind: "planned"}}
 	for _, name := range troubles {
-		all[name] = budget.Figure{Unit: budget.Count, Kind: budget.Fault}
+		all[name] = budget.Figure{Kind: "fault"}
 	}
 	for _, f := range ofParts {
 		all[f.Name] = f
@@ -153,7 +153,7 @@ func counts(r budget.Report) bool {
 // weight returns the bytes by which a metric changed. It returns 0 for a planned metric, and for
 // one that isn't in bytes.
 func (d difference) weight() uint64 {
-	if f := known[d.Figure]; f.Unit != budget.Bytes || f.Kind == budget.Planned {
+	if f := known[d.Figure]; !f.Bytes || f.Kind == "planned" {
 		return 0
 	}
 	return max(d.A, d.B) - min(d.A, d.B)

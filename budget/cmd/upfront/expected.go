@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
@@ -103,7 +104,7 @@ func (t *tool) checkExpected(sources []string, against string) (result bandsResu
 func usesOf(name string, data []byte, list []budget.Expected) (uses []use, labels []string, err error) {
 	var of func(e budget.Expected) (list []use, has bool)
 	if kindOf(data) == timelineKind {
-		var d budget.TimelineData
+		var d timeline.Data
 		d, err = parseTimeline(name, data)
 		of = func(e budget.Expected) ([]use, bool) { return usesInTime(d, e) }
 	} else {
@@ -129,9 +130,9 @@ func usesOf(name string, data []byte, list []budget.Expected) (uses []use, label
 	return uses, labels, nil
 }
 
-func parseTimeline(source string, data []byte) (d budget.TimelineData, err error) {
+func parseTimeline(source string, data []byte) (d timeline.Data, err error) {
 	if kindOf(data) != timelineKind {
-		return d, fmt.Errorf("%s: no timeline: give the JSON of a budget.TimelineData, as frogpond -timeline writes",
+		return d, fmt.Errorf("%s: no timeline: give the JSON of a timeline.Data, as frogpond -timeline writes",
 			source)
 	}
 	if err = decode(source, data, &d); err == nil && len(d.Arenas) > arenasMost {
@@ -143,19 +144,19 @@ func parseTimeline(source string, data []byte) (d budget.TimelineData, err error
 
 // expected returns the use in timelines as expectations of a plan.
 func (t *tool) expected(sources []string, tolerance budget.Percent) ([]budget.Expected, error) {
-	var list []budget.TimelineData
+	var list []timeline.Data
 	var errs []error
 	for _, source := range sources {
 		t.progress.say("reading " + named(source))
 		data, err := t.readSource(source)
 		if err == nil {
-			var d budget.TimelineData
+			var d timeline.Data
 			d, err = parseTimeline(named(source), data)
 			list = append(list, d)
 		}
 		errs = append(errs, err)
 	}
-	return budget.Expect(tolerance, list...), errors.Join(errs...)
+	return timeline.Expect(tolerance, list...), errors.Join(errs...)
 }
 
 func subject(part, label string) string {
@@ -165,7 +166,7 @@ func subject(part, label string) string {
 	return jsonfile.Echo(part) + " label " + jsonfile.Echo(label)
 }
 
-func usesInTime(d budget.TimelineData, e budget.Expected) (list []use, has bool) {
+func usesInTime(d timeline.Data, e budget.Expected) (list []use, has bool) {
 	moments := d.Moments(e)
 	for _, at := range []string{"boot", "load", "play"} {
 		var first, above *uint64
@@ -188,7 +189,7 @@ func usesInTime(d budget.TimelineData, e budget.Expected) (list []use, has bool)
 			list = append(list, u)
 		}
 	}
-	return list, slices.ContainsFunc(d.Arenas, func(line budget.ArenaLine) bool { return line.Part == e.Part })
+	return list, slices.ContainsFunc(d.Arenas, func(line timeline.Arena) bool { return line.Part == e.Part })
 }
 
 // usesInReport returns the peak of a part or a label, for which the largest of the expected sizes

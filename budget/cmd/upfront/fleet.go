@@ -307,7 +307,8 @@ func unbounded(plan budget.Plan) error {
 	case 0:
 		return errors.New("go_heap is 0, so the memory can't be summed up; set go_heap in the plan")
 	case budget.Rest:
-		return errors.New(`go_heap is "rest", which Open works out from the memory limit; this command works out that limit: set go_heap to a size`)
+		return errors.New(`go_heap is "rest", which Open works out from the memory limit; ` +
+			`this command works out that limit: set go_heap to a size`)
 	}
 	return nil
 }

@@ -156,9 +156,12 @@ func TestAgree(t *testing.T) {
 				}
 				got[key] = row{together, numbers[n-3].text, numbers[n-2].text, numbers[n-1].text}
 			}
-			assert.Equal(t, want[name]["fulls"] != 0, strings.Contains(article.text, fmt.Sprintf("full %d time", want[name]["fulls"])))
-			assert.Equal(t, want[name]["cache_hits"] != 0, strings.Contains(article.text, "caches: 15 of 17 reads found, 4 evicted"))
-			assert.Equal(t, want[name]["warnings"] != 0, strings.Contains(article.text, fmt.Sprintf("warned %d time", want[name]["warnings"])))
+			assert.Equal(t, want[name]["fulls"] != 0,
+				strings.Contains(article.text, fmt.Sprintf("full %d time", want[name]["fulls"])))
+			assert.Equal(t, want[name]["cache_hits"] != 0,
+				strings.Contains(article.text, "caches: 15 of 17 reads found, 4 evicted"))
+			assert.Equal(t, want[name]["warnings"] != 0,
+				strings.Contains(article.text, fmt.Sprintf("warned %d time", want[name]["warnings"])))
 		}
 		for name, row := range want.rows(budget.SizeText) {
 			assert.Equal(t, row, got[name], name)
@@ -225,7 +228,8 @@ func rowsOfText(want said, text string) map[string]row {
 func rowsOfPicture(want said, picture string) map[string]row {
 	rows, part := map[string]row{}, ""
 	lines, order := map[string][]string{}, []string{} // by y
-	for _, m := range regexp.MustCompile(`<text class="[a-z ]+" x="[\d.]+" y="([\d.]+)">([^<]*)<`).FindAllStringSubmatch(picture, -1) {
+	texts := regexp.MustCompile(`<text class="[a-z ]+" x="[\d.]+" y="([\d.]+)">([^<]*)<`)
+	for _, m := range texts.FindAllStringSubmatch(picture, -1) {
 		if lines[m[1]] == nil {
 			order = append(order, m[1])
 		}

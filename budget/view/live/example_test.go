@@ -6,19 +6,22 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/budget/view/live"
 )
 
 // A program shows its memory on a page, for users of this machine.
 func Example() {
-	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}}})
+	b,
+		err := budget.Open(budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}}})
 	if err != nil {
 		panic(err)
 	}
 	defer b.Close()
-	timeline := b.Timeline(0) // the program calls timeline.Sample each tick
+	use := timeline.Start(b, 0) // the program calls use.Sample each tick
 
-	page := live.New(b, live.Options{Timeline: timeline, Every: time.Second, Viewers: 4,
+	page := live.New(b, live.Options{Timeline: use, Every: time.Second, Viewers: 4,
 		Hosts: []string{"pond.example"}})
 	defer page.Close()
 	server, err := live.Listen("127.0.0.1:0", page, live.ServerOptions{Connections: 16})

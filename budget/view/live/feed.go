@@ -48,7 +48,8 @@ func NewFeed(newest func() []byte, o FeedOptions) *Feed {
 	}
 	f := &Feed{viewers: make(chan struct{}, cmp.Or(o.Viewers, streams))}
 	f.end, f.cancel = context.WithCancel(context.Background())
-	f.latest = recent[event]{every: cmp.Or(o.Every, feedPace), make: func() event { return f.latest.value.next(newest()) }}
+	f.latest = recent[event]{every: cmp.Or(o.Every, feedPace),
+		make: func() event { return f.latest.value.next(newest()) }}
 	return f
 }
 

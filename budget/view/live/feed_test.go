@@ -154,7 +154,9 @@ func TestSlowViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := bytes.Repeat(append(bytes.Repeat([]byte("x"), 9999), 10), 10)
 		var made atomic.Int64
-		f := live.NewFeed(func() []byte { return append(large[:len(large):len(large)], strconv.FormatInt(made.Add(1), 10)...) },
+		f := live.NewFeed(func() []byte {
+			return append(large[:len(large):len(large)], strconv.FormatInt(made.Add(1), 10)...)
+		},
 			live.FeedOptions{Every: 50 * time.Millisecond})
 		s := serveFeed(t, f)
 		s.dial(t, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -179,7 +181,9 @@ func TestSlowViewer(t *testing.T) {
 func TestMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
-		f := live.NewFeed(func() []byte { return []byte(strconv.FormatInt(made.Add(1), 10)) }, live.FeedOptions{Every: time.Millisecond})
+		f := live.NewFeed(func() []byte {
+			return []byte(strconv.FormatInt(made.Add(1), 10))
+		}, live.FeedOptions{Every: time.Millisecond})
 		slow := &gated{ResponseRecorder: httptest.NewRecorder(), open: make(chan struct{}), wrote: make(chan string, 1)}
 		ended := make(chan struct{})
 		go func() {

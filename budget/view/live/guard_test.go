@@ -105,7 +105,8 @@ func FuzzRequest(f *testing.F) {
 	f.Add("GET", "events", "%zz", "[::1", "")
 	f.Add("HEAD", "/report.json", "", "localhost", "*")
 	f.Add("POST", "\x00", "?", "x:y:z", "bytes=0-0,0-0,0-0")
-	statuses := map[int]bool{200: true, 206: true, 304: true, 403: true, 404: true, 405: true, 414: true, 416: true, 500: true}
+	statuses := map[int]bool{200: true, 206: true, 304: true, 403: true, 404: true, 405: true, 414: true,
+		416: true, 500: true}
 	f.Fuzz(func(t *testing.T, method, path, query, host, span string) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

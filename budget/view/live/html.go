@@ -75,8 +75,8 @@ func pageOf(r budget.Report, main markup, links []Link, timed bool) markup {
 	for _, l := range links {
 		all += `<a href="` + address(l.Path) + `">` + text(l.Name) + "</a>\n"
 	}
-	return fill(pageForm, "{name}", text(r.Name), "{main}", main, "{time}", when(timed, `<a href="#time">Over time</a>`+"\n"),
-		"{links}", all)
+	return fill(pageForm, "{name}", text(r.Name), "{main}", main,
+		"{time}", when(timed, `<a href="#time">Over time</a>`+"\n"), "{links}", all)
 }
 
 // mainOf returns the part of a page that changes.

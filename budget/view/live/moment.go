@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/budget/view"
 )
 
@@ -38,7 +39,7 @@ func newMoment(number uint64, r budget.Report, links []Link, timed bool) *moment
 // past is a timeline and its forms, each made at most once.
 type past struct{ json, csv, picture func() ([]byte, error) }
 
-func newPast(d budget.TimelineData) *past {
+func newPast(d timeline.Data) *past {
 	return &past{
 		json:    sync.OnceValues(func() ([]byte, error) { return json.Marshal(d) }),
 		csv:     sync.OnceValues(func() ([]byte, error) { return csvOf(d) }),

@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 )
 
 // TestTimelineIsMadeOnce: all requests share the bytes of an answer.
 func TestTimelineIsMadeOnce(t *testing.T) {
-	p := newPast(budget.TimelineData{Budget: "pond", Step: 1, Ticks: 1, Arenas: []budget.ArenaLine{{Name: "level", Size: 9, Most: []uint64{1}}}})
+	p := newPast(timeline.Data{Budget: "pond", Step: 1, Ticks: 1,
+		Arenas: []timeline.Arena{{Name: "level", Size: 9, Most: []uint64{1}}}})
 	for name, make := range map[string]func() ([]byte, error){"json": p.json, "csv": p.csv, "picture": p.picture} {
 		first, err := make()
 		require.NoError(t, err, name)

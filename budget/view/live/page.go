@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 )
 
 // Options are the contents and bounds of a page.
 type Options struct {
-	Timeline *budget.Timeline // memory over time; nil for none
-	Links    []Link           // the links in the page's head
-	Hosts    []string         // further host names of the server, for Guard
-	Viewers  int              // most streams at once; 0 is 32. Further pages poll
-	Every    time.Duration    // least time between two readings; 0 is 250 ms
+	Timeline *timeline.Timeline // memory over time; nil for none
+	Links    []Link             // the links in the page's head
+	Hosts    []string           // further host names of the server, for Guard
+	Viewers  int                // most streams at once; 0 is 32. Further pages poll
+	Every    time.Duration      // least time between two readings; 0 is 250 ms
 	// Report replaces Budget.Published, for a program that adds proxies. The page calls Report from
 	// any goroutine, one at a time.
 	Report func() budget.Report
@@ -149,7 +150,8 @@ func kept(kind, name string) http.Handler {
 func reply(w http.ResponseWriter, r *http.Request, kind string, text []byte) {
 	w.Header().Set("Content-Type", kind)
 	if kind == "image/svg+xml" { // its style is inside
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	}
 	r.Header.Del("Range") // a thousand of them make an answer many times as long
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))

@@ -22,8 +22,10 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/budget/view/live"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // ask returns a handler's answer to a request from this machine.
@@ -105,7 +107,8 @@ func TestNothingFromElsewhere(t *testing.T) {
 		}
 		if path == "" || strings.HasSuffix(path, ".svg") || strings.HasSuffix(path, ".json") {
 			assert.NotContains(t, strings.ToLower(text), "<script src=\"http")
-			text = strings.NewReplacer("http://example.com/x.js", "", `xmlns="http://www.w3.org/2000/svg"`, "").Replace(text)
+			text = strings.NewReplacer("http://example.com/x.js", "", `xmlns="http://www.w3.org/2000/svg"`,
+				"").Replace(text)
 		}
 		assert.Empty(t, foreign.FindAllString(text, -1), path)
 	}
@@ -134,7 +137,9 @@ func TestWithoutTimeline(t *testing.T) {
 
 // TestMounted: mounted at a path, all links of the page work.
 func TestMounted(t *testing.T) {
-	page := newPond(t).page(t, live.Options{Links: []live.Link{{Name: "the room", Path: "/room/0"}, {Name: "bad", Path: "javascript:alert(1)"}}})
+	page := newPond(t).page(t,
+		live.Options{Links: []live.Link{{Name: "the room", Path: "/room/0"},
+			{Name: "bad", Path: "javascript:alert(1)"}}})
 	link := regexp.MustCompile(`(?:href|src)="([^"#]+)"`)
 	for _, prefix := range []string{"/memory", "/memory/", ""} {
 		mux := http.NewServeMux()
@@ -300,7 +305,8 @@ func TestNumbers(t *testing.T) {
 			return append([]uint64{sum}, numbers...)
 		}
 		assert.LessOrEqual(t, p.Value("arena_used"), p.Value("arena_peak"), p.Name)
-		assert.Equal(t, together(p.Value("used"), p.Value("arena_used"), p.Value("arena_peak"), p.Value("arena_size")), rows[p.Name], p.Name)
+		assert.Equal(t, together(p.Value("used"), p.Value("arena_used"), p.Value("arena_peak"), p.Value("arena_size")),
+			rows[p.Name], p.Name)
 		rest := p.Value("used")
 		for _, u := range p.Labels {
 			assert.Equal(t, together(u.Bytes, u.ArenaBytes, u.Peak), rows["label "+u.Name], p.Name)
@@ -342,7 +348,8 @@ func TestLines(t *testing.T) {
 	for i := range r.Arenas {
 		if !checked { // as a checked build would report
 			used := r.Arenas[i].Used
-			r.Arenas[i].Sites = []budget.Site{{Label: "map", Made: []string{"pond.load /src/load.go:31", "main.main /src/main.go:7"},
+			r.Arenas[i].Sites = []stack.Site{{Label: "map",
+				Made:  []string{"pond.load /src/load.go:31", "main.main /src/main.go:7"},
 				Bytes: used / 2, Objects: 3}, {Bytes: used - used/2}}
 		}
 	}
@@ -417,23 +424,30 @@ func TestHostileNames(t *testing.T) {
 	const harmless = "harmless"
 	shown := func(name string) string {
 		usage := []scope.Usage{{Name: name, Bytes: 100, Peak: 200, Objects: 3}}
-		region := budget.ArenaReport{Name: name, Size: 1000, Used: 200, Peak: 300, Labels: usage, Scopes: usage, Fulls: 1,
-			LastFull: name, PoolCap: 5, Sites: []budget.Site{{Label: name, Bytes: 100, Made: []string{name + " file", name}}}}
+		region := budget.ArenaReport{Name: name, Size: 1000, Used: 200, Peak: 300, Labels: usage,
+			Scopes: usage, Fulls: 1,
+			LastFull: name, PoolCap: 5,
+			Sites: []stack.Site{{Label: name, Bytes: 100, Made: []string{name + " file", name}}}}
 		slot, other := region, region
 		region.Part, region.Kind = name, "region"
-		slot.Name, slot.Part, slot.Kind, other.Name, other.Part, other.Kind = name+" 0", name+" ", "slot", name+" 1", name+" ", "slot"
+		slot.Name, slot.Part, slot.Kind, other.Name, other.Part, other.Kind = name+" 0", name+" ", "slot", name+" 1",
+			name+" ", "slot"
 		frame := region
 		frame.Part, frame.Kind = "frame", "frame"
 		r := budget.Report{Name: name, Arenas: []budget.ArenaReport{region, slot, other, frame},
-			NotGranted: []string{name}, ErrorCount: 1, Errors: []string{name}, Proxies: []arena.ProxyStats{{Name: name}}}
-		page := live.New(nil, live.Options{Report: func() budget.Report { return r }, Links: []live.Link{{Name: name, Path: "/"}}})
+			NotGranted: []string{name}, ErrorCount: 1, Errors: []string{name},
+			Proxies: []arena.ProxyStats{{Name: name}}}
+		page := live.New(nil, live.Options{Report: func() budget.Report {
+			return r
+		}, Links: []live.Link{{Name: name, Path: "/"}}})
 		defer page.Close()
 		root := parse(t, body(t, ask(page, "GET", "/")))
 		return root.text + root.shape()
 	}
 	wanted := shown(harmless)
 	assert.Equal(t, 51, strings.Count(wanted, harmless))
-	for _, name := range []string{`"><script>`, `'onload='alert(1)`, "--><b>", "&lt;b&gt;&amp;&#39;", "{main}{name}{rows}", "`${alert(1)}`"} {
+	for _, name := range []string{`"><script>`, `'onload='alert(1)`, "--><b>", "&lt;b&gt;&amp;&#39;",
+		"{main}{name}{rows}", "`${alert(1)}`"} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, strings.ReplaceAll(wanted, harmless, name), shown(name))
 		})
@@ -454,7 +468,9 @@ func TestLinks(t *testing.T) {
 		"java\tscript:alert(1)":      "#",
 		"data:text/html,<script>":    "#",
 	} {
-		page := live.New(nil, live.Options{Report: func() (r budget.Report) { return }, Links: []live.Link{{Name: "a", Path: path}}})
+		page := live.New(nil, live.Options{Report: func() (r budget.Report) {
+			return
+		}, Links: []live.Link{{Name: "a", Path: path}}})
 		defer page.Close()
 		links := parse(t, body(t, ask(page, "GET", "/"))).all("nav")[0].all("a")
 		assert.Equal(t, wanted, links[len(links)-1].attr["href"], path)
@@ -467,7 +483,8 @@ func TestAnyReport(t *testing.T) {
 	const most = ^uint64(0)
 	many := budget.Report{Name: "many", ErrorCount: -1, Leaks: budget.Leaks{Scopes: -5}}
 	for i := range 3000 {
-		x := budget.ArenaReport{Name: fmt.Sprintf("level %d", i), Size: most, Used: most, Peak: 1, Fulls: i, PoolCap: most}
+		x := budget.ArenaReport{Name: fmt.Sprintf("level %d", i), Size: most, Used: most, Peak: 1, Fulls: i,
+			PoolCap: most}
 		for k := range 40 {
 			x.Labels = append(x.Labels, scope.Usage{Name: strconv.Itoa(k), Bytes: most, Peak: most})
 		}
@@ -508,7 +525,7 @@ func TestTimeline(t *testing.T) {
 	}
 	assert.Contains(t, rows[len(rows)-1][len(d.Arenas)+1], "level 2: load, full")
 
-	var read budget.TimelineData
+	var read timeline.Data
 	require.NoError(t, json.Unmarshal([]byte(body(t, ask(page, "GET", "/timeline.json"))), &read))
 	assert.Equal(t, d, read)
 

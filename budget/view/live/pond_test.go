@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/budget/view/live"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -22,7 +23,7 @@ const hostile = `</table><script src="http://example.com/x.js">alert(1)</script>
 // and a timeline.
 type pond struct {
 	*budget.Budget
-	timeline *budget.Timeline
+	timeline *timeline.Timeline
 	slots    []budget.Region
 	ticks    int
 }
@@ -40,7 +41,7 @@ func newPond(t testing.TB) *pond {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = b.Close() }) // it reports the leak below
-	p := &pond{Budget: b, timeline: b.Timeline(100)}
+	p := &pond{Budget: b, timeline: timeline.Start(b, 100)}
 	require.NoError(t, p.load(b.Region("systems"), 3000))
 	for i := range 6 {
 		slot, err := b.Slots("level").Acquire()

@@ -83,7 +83,8 @@ func TestThousandViewers(t *testing.T) {
 			assert.LessOrEqual(t, s.Open(), most)
 			if i%100 == 99 {
 				synctest.Wait()
-				assert.LessOrEqual(t, runtime.NumGoroutine(), before+3*most+10, "each has two in the server, and writes with one")
+				assert.LessOrEqual(t, runtime.NumGoroutine(), before+3*most+10,
+					"each has two in the server, and writes with one")
 			}
 		}
 		var heap runtime.MemStats
@@ -100,7 +101,8 @@ func TestThousandViewers(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		assert.LessOrEqual(t, time.Since(begin), 10*time.Second, "who asks well is answered when the first have had their time")
+		assert.LessOrEqual(t, time.Since(begin), 10*time.Second,
+			"who asks well is answered when the first have had their time")
 
 		close(stop)
 		assert.Greater(t, <-ended, 50)
@@ -148,7 +150,8 @@ func TestPerAddress(t *testing.T) {
 	}
 	refused := answer(dial(one, "/"))
 	assert.Contains(t, refused, "HTTP/1.1 503 ")
-	assert.Contains(t, refused, "\r\n\r\nthis address has 3 of the 3 connections that one address may have; the server has 128\n")
+	assert.Contains(t, refused, "\r\n\r\nthis address has 3 of the 3 connections that one address may have; the "+
+		"server has 128\n")
 	assert.Contains(t, answer(dial(other, "/")), "HTTP/1.1 200 ")
 	assert.Equal(t, each, s.Open())
 	require.NoError(t, list[0].Close())
@@ -183,7 +186,8 @@ func TestPartyOf(t *testing.T) {
 func TestLateRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, nothing, live.ServerOptions{})
-		for _, begun := range []string{"", "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nA: b", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		for _, begun := range []string{"", "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nA: b",
+			"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nbody"} {
 			begin := time.Now()
 			_, err := io.ReadAll(s.dial(t, begun))
@@ -259,7 +263,8 @@ func TestLongStream(t *testing.T) {
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text := make([]byte, 1<<20)
-		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }), live.ServerOptions{})
+		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }),
+			live.ServerOptions{})
 		var got atomic.Int64
 		var all sync.WaitGroup
 		begin := time.Now()

@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 )
 
 // csvOf returns a line for each sample: its first tick, the most bytes of each arena, and its
 // marks.
-func csvOf(d budget.TimelineData) ([]byte, error) {
+func csvOf(d timeline.Data) ([]byte, error) {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	row := []string{"tick"}

@@ -63,7 +63,7 @@ func sums(r budget.Report) map[string]uint64 {
 		all["inuse_space"] += a.Used
 		all["inuse_objects"] += a.Objects
 		for _, f := range budget.Figures() {
-			if f.Unit == budget.Bytes && !f.Most {
+			if f.Bytes && !f.Most {
 				all[f.Name+"_space"] += f.Of(&a)
 			}
 		}

@@ -48,7 +48,7 @@ func columns() (types []*profile.ValueType, ofArena []budget.Figure) {
 	names := map[string]string{"size": "planned_space", "used": "inuse_space", "arena_peak": "peak_space"}
 	for _, f := range budget.Figures() {
 		name := names[f.Name]
-		if name == "" && (f.Most || f.Unit != budget.Bytes) {
+		if name == "" && (f.Most || !f.Bytes) {
 			continue
 		}
 		types = append(types, &profile.ValueType{Type: cmp.Or(name, f.Name+"_space"), Unit: "bytes"})

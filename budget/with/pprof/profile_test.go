@@ -17,6 +17,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/budgettest"
 	with "github.com/upfront-mem/upfront/budget/with/pprof"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/stack"
 )
 
 // TestTotals: each sample type's total is the report's to the byte, also for a report from JSON and
@@ -146,7 +147,7 @@ func TestSites(t *testing.T) {
 	made := []string{"main.newFrog /pond/frog.go:7", "main.load.func1 /pond/load.go:31", "strange"}
 	match := budget.ArenaReport{Name: "match 3", Part: "match", Index: 3, Kind: "slot", Size: 100, Used: 90, Objects: 2,
 		Scopes: []scope.Usage{{Name: "match 3", Bytes: 90}}, Labels: []scope.Usage{{Name: "frogs", Bytes: 50}},
-		Sites: []budget.Site{{Scope: "match 3", Label: "frogs", Type: "pond.Frog", Made: made, Bytes: 50, Padding: 2,
+		Sites: []stack.Site{{Scope: "match 3", Label: "frogs", Type: "pond.Frog", Made: made, Bytes: 50, Padding: 2,
 			Objects: 2},
 			{Scope: "match 3", Bytes: 33}}}
 	r := budget.Report{Name: "game", Size: 100, Arenas: []budget.ArenaReport{match}}

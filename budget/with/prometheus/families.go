@@ -61,7 +61,7 @@ func figures() (list []family) {
 // region_fulls_total.
 func metricOf(f budget.Figure) string {
 	name := "region_" + f.Name
-	if f.Unit == budget.Bytes {
+	if f.Bytes {
 		name += "_bytes"
 	}
 	if grows(f) {
@@ -70,7 +70,7 @@ func metricOf(f budget.Figure) string {
 	return name
 }
 
-func grows(f budget.Figure) bool { return f.Kind == budget.Total || f.Kind == budget.Fault }
+func grows(f budget.Figure) bool { return f.Kind == "total" || f.Kind == "fault" }
 
 // onlyCounted reports whether only checked builds count a budget.Figure.
 func onlyCounted(f budget.Figure) bool { return f.Name == "objects" || f.Name == "padding" }

@@ -15,7 +15,8 @@
 static void report(const char *when) {
     printf("%s: used %llu of %llu, peak %llu, %llu live, %llu refused, largest free %llu\n", when,
            (unsigned long long)client.arena->used, (unsigned long long)(client.arena->end - client.arena->first),
-           (unsigned long long)CLIENT(peak)(client.arena), (unsigned long long)client.arena->live, (unsigned long long)client.arena->failed,
+           (unsigned long long)CLIENT(peak)(client.arena), (unsigned long long)client.arena->live,
+               (unsigned long long)client.arena->failed,
            (unsigned long long)CLIENT(largest)(client.arena));
     check(CLIENT(walk)(client.arena, NULL, 0, NULL) == UPFRONT_OK, "the walk");
 }

@@ -12,7 +12,8 @@ static const char *folder, *archive;
 
 /* PhysFS's sizes have 64 bits. */
 static void *physfs_malloc(PHYSFS_uint64 size) { return size > SIZE_MAX ? NULL : client_malloc((size_t)size); }
-static void *physfs_realloc(void *p, PHYSFS_uint64 size) { return size > SIZE_MAX ? NULL : client_realloc(p, (size_t)size); }
+static void *physfs_realloc(void *p, PHYSFS_uint64 size) { return size > SIZE_MAX ? NULL
+    : client_realloc(p, (size_t)size); }
 static int physfs_init(void) { return 1; }
 static void physfs_deinit(void) {}
 
@@ -97,7 +98,8 @@ static int run(uint64_t size) {
     if (done) {
         done = work();
         /* its last error needs memory, too */
-        check(done || PHYSFS_getLastErrorCode() == PHYSFS_ERR_OUT_OF_MEMORY || PHYSFS_getLastErrorCode() == PHYSFS_ERR_OK, "its own error");
+        check(done || PHYSFS_getLastErrorCode() == PHYSFS_ERR_OUT_OF_MEMORY ||
+            PHYSFS_getLastErrorCode() == PHYSFS_ERR_OK, "its own error");
         check(done || client.arena->failed > 0, "it ends for want of memory alone");
         check(PHYSFS_deinit(), "closed");
     }

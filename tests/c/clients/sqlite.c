@@ -10,7 +10,8 @@ static int run_sql(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, 
 /* Inserts frogs up to a number, or until an error. */
 static int insert(sqlite3 *db, int from, int to) {
     sqlite3_stmt *statement;
-    int i, code = sqlite3_prepare_v2(db, "INSERT INTO frogs(name, pond, notes) VALUES (?1, ?2, zeroblob(?3))", -1, &statement, NULL);
+    int i, code = sqlite3_prepare_v2(db, "INSERT INTO frogs(name, pond, notes) VALUES (?1, ?2, zeroblob(?3))", -1,
+        &statement, NULL);
     for (i = from; i < to && code == SQLITE_OK; i++) {
         char name[32];
         snprintf(name, sizeof name, "frog %d", i * 7919 % 10007);
@@ -38,7 +39,8 @@ static int number(sqlite3 *db, const char *sql) {
 static int is_sound(sqlite3 *db) {
     sqlite3_stmt *statement;
     int sound = sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &statement, NULL) == SQLITE_OK &&
-                sqlite3_step(statement) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(statement, 0), "ok") == 0;
+                sqlite3_step(statement) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(statement, 0),
+                    "ok") == 0;
     sqlite3_finalize(statement);
     return sound;
 }
@@ -96,7 +98,8 @@ static int run(uint64_t size) {
         to_the_brim(db);
     client_clean_up();
     if (db != NULL && !done) {
-        check(sqlite3_get_autocommit(db) || run_sql(db, "ROLLBACK") == SQLITE_OK, "ROLLBACK of a transaction that didn't fit");
+        check(sqlite3_get_autocommit(db) || run_sql(db, "ROLLBACK") == SQLITE_OK,
+            "ROLLBACK of a transaction that didn't fit");
         check(is_sound(db), "integrity_check of the rest");
     }
     if (db != NULL) {

@@ -16,8 +16,8 @@ static void sqlite_shutdown(void *unused) { (void)unused; }
 
 /* Call it before SQLite's first use. */
 static int sqlite_take_client(void) {
-    static const sqlite3_mem_methods methods = {sqlite_malloc, client_free,     sqlite_realloc, sqlite_size, sqlite_roundup,
-                                                sqlite_init,   sqlite_shutdown, NULL};
+    static const sqlite3_mem_methods methods = {sqlite_malloc,  client_free, sqlite_realloc,  sqlite_size,
+                                                sqlite_roundup, sqlite_init, sqlite_shutdown, NULL};
     return sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
 }
 

@@ -95,7 +95,8 @@ static uint64_t work(void) {
     sum += steps(db, "UPDATE frogs SET notes = ?2 WHERE id = ?1", 40000, note);
     sum += steps(db, "DELETE FROM frogs WHERE id = ?1", 25000, key);
     sum += steps(db, "INSERT INTO frogs(name, pond, notes) VALUES (?1, ?2, ?3)", 20000, frog);
-    sum += steps(db, "SELECT sum(n) FROM (SELECT count(*) AS n FROM frogs GROUP BY name ORDER BY n DESC) WHERE n <> ?1", 1, key);
+    sum += steps(db, "SELECT sum(n) FROM (SELECT count(*) AS n FROM frogs GROUP BY name ORDER BY n DESC) WHERE n <> ?1",
+                 1, key);
     must(sqlite3_close(db), SQLITE_OK);
     return sum;
 }
@@ -113,6 +114,7 @@ int main(int argc, char **argv) {
     sum = work();
     ns = client_ns() - from;
     must(sqlite3_shutdown(), SQLITE_OK);
-    printf("%llu %llu %llu\n", (unsigned long long)ns, (unsigned long long)sum, heap ? (unsigned long long)upfront_heap_peak(client.arena) : 0);
+    printf("%llu %llu %llu\n", (unsigned long long)ns, (unsigned long long)sum,
+        heap ? (unsigned long long)upfront_heap_peak(client.arena) : 0);
     return heap && (client_end(), client_failures != 0);
 }

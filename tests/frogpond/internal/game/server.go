@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 )
@@ -29,7 +30,7 @@ type Server struct {
 	crew    *Crew    // nil after Open: the caller has crews of its own
 	log     string   // the name of the log file
 
-	Timeline *budget.Timeline // sampled by the caller; may be nil
+	Timeline *timeline.Timeline // sampled by the caller; may be nil
 
 	snapshots int
 }

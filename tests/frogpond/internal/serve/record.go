@@ -1,12 +1,16 @@
 package serve
 
-import "time"
+import (
+	"time"
+
+	"github.com/upfront-mem/upfront/budget/timeline"
+)
 
 // watch starts the recordings that the options ask for: the timeline of the arenas, and the flight
 // recorder.
 func (s *Server) watch() (err error) {
 	if s.o.Timeline != "" || s.o.HTTP != "" {
-		s.timeline = s.b.Timeline(0)
+		s.timeline = timeline.Start(s.b, 0)
 	}
 	if s.o.Flight == "" {
 		return nil

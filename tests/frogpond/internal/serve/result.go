@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 )
@@ -73,8 +74,8 @@ type Result struct {
 	TickCount  []uint32 `json:"room_ticks"`
 	Hash       []string `json:"hash"` // of each room's state
 
-	Report   budget.Report       `json:"-"` // the last report
-	Timeline budget.TimelineData `json:"-"`
+	Report   budget.Report `json:"-"` // the last report
+	Timeline timeline.Data `json:"-"`
 
 	s         *Server
 	wall, cpu histogram

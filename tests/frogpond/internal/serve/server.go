@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/budget/with/agones"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
@@ -103,8 +104,8 @@ type Server struct {
 	receiver *receiver
 	loader   *loader
 	keeper   *keeper
-	timeline *budget.Timeline // nil without the option
-	flight   *flight          // nil without the option
+	timeline *timeline.Timeline // nil without the option
+	flight   *flight            // nil without the option
 	saves    *disk.Saves
 	scores   *disk.Scores
 	running  sync.WaitGroup

@@ -1,53 +1,10 @@
-package budget
-
-import "sync/atomic"
-
-// gauge holds an arena's use since the last Sample. Publishing writes it, under the lock of the
-// published reports; Sample reads it without a lock.
-type gauge struct {
-	now, most atomic.Uint64
-	marks     atomic.Uint32
-}
-
-// saw records that the arena used most bytes at once since it was published, and uses now. It
-// stores most first: if Sample reads in between, a peak appears in a neighbouring tick and isn't
-// lost.
-func (g *gauge) saw(most, now uint64) {
-	if g == nil {
-		return
-	}
-	for {
-		before := g.most.Load()
-		if most <= before || g.most.CompareAndSwap(before, most) {
-			break
-		}
-	}
-	g.now.Store(now)
-}
-
-func (g *gauge) mark(what Mark) {
-	if g != nil && what != 0 {
-		g.marks.Or(uint32(what))
-	}
-}
-
-// take adds the gauge to a sample. The use now is the start of the next tick.
-func (g *gauge) take(most *uint64, marks *Mark) {
-	now, seen := g.now.Load(), g.most.Load()
-	if seen != now {
-		seen = g.most.Swap(now)
-	}
-	*most = max(*most, seen, now) // if saw wrote both in between, the peak is in the next tick
-	if g.marks.Load() != 0 {
-		*marks |= Mark(g.marks.Swap(0))
-	}
-}
+package timeline
 
 // cells holds the samples of all arenas. The arenas' samples of the same ticks are adjacent.
 type cells struct {
 	samples, arenas int
 	most            []uint64
-	marks           []Mark
+	marks           []uint16
 	used            int    // samples in use
 	step            uint64 // ticks in a sample
 	last            uint64 // ticks in the last sample
@@ -56,10 +13,10 @@ type cells struct {
 
 func newCells(samples, arenas int) cells {
 	n := samples * arenas
-	return cells{samples: samples, arenas: arenas, most: make([]uint64, n), marks: make([]Mark, n), step: 1}
+	return cells{samples: samples, arenas: arenas, most: make([]uint64, n), marks: make([]uint16, n), step: 1}
 }
 
-func (c *cells) tick() (most []uint64, marks []Mark) {
+func (c *cells) tick() (most []uint64, marks []uint16) {
 	if c.used == 0 || c.last == c.step {
 		c.begin()
 	}
@@ -68,7 +25,7 @@ func (c *cells) tick() (most []uint64, marks []Mark) {
 	return c.sample(c.used - 1)
 }
 
-func (c *cells) sample(i int) (most []uint64, marks []Mark) {
+func (c *cells) sample(i int) (most []uint64, marks []uint16) {
 	from, to := i*c.arenas, (i+1)*c.arenas
 	return c.most[from:to], c.marks[from:to]
 }
@@ -110,7 +67,7 @@ func (c *cells) halve() {
 	c.step *= 2
 }
 
-func (c *cells) join(most []uint64, marks []Mark, from int) {
+func (c *cells) join(most []uint64, marks []uint16, from int) {
 	right, rightMarks := c.sample(from)
 	for k := range most {
 		most[k] = max(most[k], right[k])
@@ -130,7 +87,7 @@ func (c *cells) line(arena int) (most []uint64, marks []Mark) {
 	most, marks = make([]uint64, c.used), make([]Mark, c.used)
 	var all Mark
 	for i := range c.used {
-		most[i], marks[i] = c.most[i*c.arenas+arena], c.marks[i*c.arenas+arena]
+		most[i], marks[i] = c.most[i*c.arenas+arena], Mark(c.marks[i*c.arenas+arena])
 		all |= marks[i]
 	}
 	if all == 0 {
