@@ -124,8 +124,7 @@ func (w *Streamed) east(from Cell) (names []string) {
 // game runs. All chunks have one type and are in a HandlePool. Their lists, of varying length, are
 // in a Heap. A chunk refers to its neighbours by handles.
 func Example_worldThatStreams() {
-	b,
-		err := budget.Open(budget.Plan{Name: "world",
+	b, err := budget.Open(budget.Plan{Name: "world",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})
 	mustBe(err)
 	level, err := loadStreamed(b.Region("level"))

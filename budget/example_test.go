@@ -89,8 +89,7 @@ func Example() {
 // A level that doesn't fit: the error names the key to raise in the plan, and the region is empty
 // as before.
 func ExampleLoad_full() {
-	b,
-		err := budget.Open(budget.Plan{Name: "tiny",
+	b, err := budget.Open(budget.Plan{Name: "tiny",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
 	if err != nil {
 		fmt.Println(err)

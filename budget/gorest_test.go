@@ -152,8 +152,7 @@ func TestGoHeapOfTheRestAgain(t *testing.T) {
 }
 
 func TestGoHeapOfTheRestInAFile(t *testing.T) {
-	plan,
-		err := budget.ParsePlan([]byte(`{"name":"small","regions":[{"name":"level","size":"1MiB"}],"go_heap":"rest"}`))
+	plan, err := budget.ParsePlan([]byte(`{"name":"small","regions":[{"name":"level","size":"1MiB"}],"go_heap":"rest"}`))
 	require.NoError(t, err)
 	require.NoError(t, plan.Check())
 	text, err := json.Marshal(plan)

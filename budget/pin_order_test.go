@@ -24,8 +24,7 @@ func TestPinIsInsideBeforeItLooks(t *testing.T) {
 
 // TestLoadShutsBeforeItLooks: the lock for reading the pins stops the load after its first step.
 func TestLoadShutsBeforeItLooks(t *testing.T) {
-	b,
-		err := Open(Plan{Name: "order", Regions: []RegionPlan{{Name: "level", Size: 64 * KiB}},
+	b, err := Open(Plan{Name: "order", Regions: []RegionPlan{{Name: "level", Size: 64 * KiB}},
 		Pages: Pages{Prefault: Off}})
 	require.NoError(t, err)
 	r := b.Region("level")

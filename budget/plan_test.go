@@ -55,8 +55,7 @@ func TestPlanRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, handheld(), plan)
 
-	all,
-		err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"labels":3,"owned":1,"pools":2,"scopes":65535},"size":"1GiB",
+	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"labels":3,"owned":1,"pools":2,"scopes":65535},"size":"1GiB",
 		"pages":{"base":"required","guards":"off","huge":"wished","lock":"required","prefault":"off"},"base":35184372088832,
 		"regions":[{"note":"n","slots":7,"size":65536,"name":"a"},{"size":"rest","name":"b"}],"name":"x"}`))
 	require.NoError(t, err)
@@ -71,8 +70,7 @@ func TestPlanMarshal(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, handheldJSON, string(data))
 
-	data,
-		err = json.Marshal(Plan{Name: "server", Size: GiB, Base: 0x20_0000,
+	data, err = json.Marshal(Plan{Name: "server", Size: GiB, Base: 0x20_0000,
 		Regions: []RegionPlan{{Name: "match", Size: MiB, Slots: 16},
 			{Name: "cache", Size: Rest, Note: "n"}}, Pages: Pages{Off, Wished, Required, Default, Wished}})
 	require.NoError(t, err)

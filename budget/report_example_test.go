@@ -14,8 +14,7 @@ import (
 )
 
 func playedCabin() *budget.Budget {
-	b,
-		err := budget.Open(budget.Plan{Name: "cabin",
+	b, err := budget.Open(budget.Plan{Name: "cabin",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)

@@ -34,8 +34,7 @@ func ExampleOpenScratch() {
 // ExampleBudget_Lease lends scratch arenas to goroutines that come and go. There are more
 // goroutines than workers.
 func ExampleBudget_Lease() {
-	b,
-		err := budget.Open(budget.Plan{Name: "example",
+	b, err := budget.Open(budget.Plan{Name: "example",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Scratch: budget.ScratchPlan{Workers: 3, Size: 64 * budget.KiB}})
 	if err != nil {

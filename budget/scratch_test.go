@@ -73,8 +73,7 @@ func taking(t testing.TB, b *budget.Budget, ctx context.Context) <-chan error {
 // loan, or for Pick.
 func TestEachWorkerHasSoMany(t *testing.T) {
 	for _, each := range []int{1, 3, 8} {
-		b,
-			err := budget.Open(budget.Plan{Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: each,
+		b, err := budget.Open(budget.Plan{Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: each,
 			Size: 4096}})
 		require.NoError(t, err)
 		report := b.Report()

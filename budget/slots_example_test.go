@@ -18,8 +18,7 @@ type Place struct {
 }
 
 func openPlaces() *budget.Budget {
-	b,
-		err := budget.Open(budget.Plan{Name: "game",
+	b, err := budget.Open(budget.Plan{Name: "game",
 		Regions: []budget.RegionPlan{{Name: "place", Size: 64 * budget.KiB, Slots: 2}}})
 	if err != nil {
 		panic(err)

@@ -15,8 +15,7 @@ import (
 
 func openStreamed(t *testing.T) *Streamed {
 	t.Helper()
-	b,
-		err := budget.Open(budget.Plan{Name: "world",
+	b, err := budget.Open(budget.Plan{Name: "world",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 16 * budget.KiB}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })

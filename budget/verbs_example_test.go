@@ -210,8 +210,7 @@ func ExamplePlan_String() {
 
 // Two libraries share a heap. The report has the use of each library.
 func ExampleReport_proxies() {
-	b,
-		err := budget.Open(budget.Plan{Name: "pond",
+	b, err := budget.Open(budget.Plan{Name: "pond",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)
@@ -303,8 +302,7 @@ func ExampleMeasure() {
 func ExampleSuggest() {
 	var reports []budget.Report
 	for _, size := range []int{20000, 50000} { // each a run in the field, its report kept as JSON
-		b,
-			err := budget.Open(budget.Plan{Name: "field",
+		b, err := budget.Open(budget.Plan{Name: "field",
 			Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 		if err != nil {
 			fmt.Println(err)
@@ -338,8 +336,7 @@ func mustBe(err error) {
 
 // openFrames opens a budget with a frame.
 func openFrames() *budget.Budget {
-	b,
-		err := budget.Open(budget.Plan{Name: "small",
+	b, err := budget.Open(budget.Plan{Name: "small",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}},
 		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}})
 	mustBe(err)

@@ -31,8 +31,7 @@ func loadStudio(level budget.Region, textures int) error {
 
 // Reports name each label, and the error of a full level names the largest.
 func ExampleLabel() {
-	b,
-		err := budget.Open(budget.Plan{Name: "studio",
+	b, err := budget.Open(budget.Plan{Name: "studio",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 128 * budget.KiB}}})
 	if err != nil {
 		panic(err)

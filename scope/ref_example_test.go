@@ -52,8 +52,7 @@ func ExampleAddr() {
 // ExampleRef lets systems refer to the level: after the rewind Get returns nil, and never another
 // heron.
 func ExampleRef() {
-	b,
-		err := budget.Open(budget.Plan{Name: "example",
+	b, err := budget.Open(budget.Plan{Name: "example",
 		Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
 			{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {

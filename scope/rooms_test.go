@@ -127,8 +127,7 @@ func TestRoomsOfBudgets(t *testing.T) {
 	plan := budget.Plan{Name: "inner", Regions: []budget.RegionPlan{{Name: "level", Size: 4096}}}
 	need, err := plan.Need()
 	require.NoError(t, err)
-	big,
-		err := budget.Open(budget.Plan{Name: "big",
+	big, err := budget.Open(budget.Plan{Name: "big",
 		Regions: []budget.RegionPlan{{Name: "level", Size: need + budget.MiB}}})
 	require.NoError(t, err)
 	load := func(b *budget.Budget, fn func(s scope.Scope)) {

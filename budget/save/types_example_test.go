@@ -19,8 +19,7 @@ var boards = scope.Plain[Board]()
 
 // A View shows a snapshot from a file to the program's own check, before the ring takes it.
 func ExampleView() {
-	b,
-		err := budget.Open(budget.Plan{Name: "board",
+	b, err := budget.Open(budget.Plan{Name: "board",
 		Regions: []budget.RegionPlan{{Name: "game", Size: 64 * budget.KiB, State: true}}})
 	if err != nil {
 		log.Fatal(err)

@@ -44,8 +44,7 @@ func ExamplePlanDiff() {
 
 // Labels share the bar of their region, largest first.
 func ExampleReportText() {
-	b,
-		err := budget.Open(budget.Plan{Name: "pond",
+	b, err := budget.Open(budget.Plan{Name: "pond",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.KiB}}})
 	if err != nil {
 		panic(err)

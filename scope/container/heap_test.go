@@ -121,8 +121,7 @@ func TestContainersOnAHeapOfTemporaries(t *testing.T) {
 
 func TestMapsOnAHeapOfAState(t *testing.T) {
 	run := func() uint64 {
-		b,
-			err := budget.Open(budget.Plan{Name: "pond",
+		b, err := budget.Open(budget.Plan{Name: "pond",
 			Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, State: true}}})
 		require.NoError(t, err)
 		defer b.Close()

@@ -43,8 +43,7 @@ func TestLedgerThatContradictsTheArena(t *testing.T) {
 			`scope: BUG: region level: the ledger has label "sound" with 5 bytes in 0 objects; the arena has 6 bytes in 1 objects`,
 			1<<64 - 1},
 	} {
-		b,
-			err := budget.Open(budget.Plan{Name: "wrong",
+		b, err := budget.Open(budget.Plan{Name: "wrong",
 			Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}})
 		require.NoError(t, err)
 		loads := func() {

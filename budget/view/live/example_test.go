@@ -12,8 +12,7 @@ import (
 
 // A program shows its memory on a page, for users of this machine.
 func Example() {
-	b,
-		err := budget.Open(budget.Plan{Name: "pond",
+	b, err := budget.Open(budget.Plan{Name: "pond",
 		Regions: []budget.RegionPlan{{Name: "level", Size: 2 * budget.MiB}}})
 	if err != nil {
 		panic(err)

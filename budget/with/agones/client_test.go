@@ -186,8 +186,7 @@ func TestBadAnswers(t *testing.T) {
 // Numbers are read as strings and as numbers, and keys may be missing.
 func TestLenient(t *testing.T) {
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = io.WriteString(w,
+		_, _ = io.WriteString(w,
 			`{"object_meta":{"creation_timestamp":7,"new":[]},"spec":null,"status":{"counters":{"rooms":{"capacity":3}}},"x":1}`)
 	}))
 	g, err := c.GameServer(t.Context())

@@ -48,8 +48,7 @@ func Example() {
 	defer server.Close()
 	client := agones.New(strings.TrimPrefix(server.URL, "http://"))
 
-	b,
-		err := budget.Open(budget.Plan{Name: "pond",
+	b, err := budget.Open(budget.Plan{Name: "pond",
 		Regions: []budget.RegionPlan{{Name: "room", Size: 64 * budget.KiB, Slots: 2}}})
 	if err != nil {
 		log.Fatal(err)

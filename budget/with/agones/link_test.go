@@ -22,8 +22,7 @@ import (
 )
 
 func openRooms(t testing.TB, slots int) *budget.Budget {
-	b,
-		err := budget.Open(budget.Plan{Name: "pond",
+	b, err := budget.Open(budget.Plan{Name: "pond",
 		Regions: []budget.RegionPlan{{Name: "room", Size: 64 * budget.KiB, Slots: slots}},
 		Pages:   budget.Pages{Prefault: budget.Off}})
 	require.NoError(t, err)
@@ -309,8 +308,7 @@ func TestNoSidecar(t *testing.T) {
 		unplug()
 		var ticks atomic.Uint64
 		var told []string
-		l,
-			err := c.Link(b, "room", Options{Ticks: func() uint64 {
+		l, err := c.Link(b, "room", Options{Ticks: func() uint64 {
 			return ticks.Add(1)
 		}, InUse: func() int { return 7 }, Capacity: 1,
 			Log: func(err error) { told = append(told, err.Error()) }})
@@ -347,8 +345,7 @@ func TestAnotherState(t *testing.T) {
 		// A sidecar accepts all, and does nothing.
 		p.fake.Instead(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			_,
-				_ = io.WriteString(w,
+			_, _ = io.WriteString(w,
 				`{"object_meta":{},"status":{"state":"Ready"},"name":"rooms","count":"1","capacity":"3"}`)
 		})
 		time.Sleep(long)
@@ -434,8 +431,7 @@ func TestLag(t *testing.T) {
 		p.shows(soon, "Ready", "free", 0)
 		p.fake.Instead(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			_,
-				_ = io.WriteString(w,
+			_, _ = io.WriteString(w,
 				`{"object_meta":{"labels":{"agones.dev/sdk-rooms":"free"}},"status":{"state":"Ready","counters":`+
 					`{"rooms":{"count":"0","capacity":"3"}}},"name":"rooms","count":"0","capacity":"3"}`)
 		})
