@@ -36,7 +36,8 @@ type Reallocator interface {
 	Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error)
 }
 
-// Inner is an arena whose contents package budget/inside can list: a Heap, Buddy, Ring or BlockPool.
+// Inner is an arena whose contents package budget/inside can list: a Heap, Buddy, Ring or
+// BlockPool.
 type Inner interface {
 	// Block returns the first byte of the arena's block.
 	Block() unsafe.Pointer
