@@ -25,7 +25,7 @@ func wrong(
 	list container.List[int64], // vet: scope/container.List[int64]
 ) {
 	b2 := *b           // vet: budget.Budget
-	st2 := *st         // vet: stack.Stack
+	st2 := *st         // vet: scope/stack.Stack
 	d2 := *d           // vet: budget.Reader
 	shared2 := *shared // vet: scope.SharedPool[int64]
 	table2 := *table   // vet: scope/container.Map[int64, int64]
@@ -36,8 +36,8 @@ func wrong(
 }
 
 // fine copies handles, which are small values: a copy is the same thing.
-func fine(s scope.Scope, p scope.Scratch, pool scope.Pool[int64], ref scope.Ref[int64], held scope.Owned, scratches scope.Scratches,
-	lent budget.Lease, named scope.HandlePool[int64], numbers scope.Maker[int64]) {
+func fine(s scope.Scope, p scope.Scratch, pool scope.Pool[int64], ref scope.Ref[int64], held scope.Owned,
+	scratches scope.Scratches, lent budget.Lease, named scope.HandlePool[int64], numbers scope.Maker[int64]) {
 	s2, p2, pool2, ref2, held2, scratches2, lent2, named2 := s, p, pool, ref, held, scratches, lent, named
 	builder, text := numbers.Build(s), s.Text()
 	use(s2, p2, pool2, ref2, held2, scratches2, lent2, named2, &builder, &text)
