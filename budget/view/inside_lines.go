@@ -157,20 +157,11 @@ func spanClass(in *inside.Contents, t *inside.Span) string {
 	if t.Offset >= in.Limit {
 		return "c3"
 	}
-	switch t.Kind {
-	case "object", "objects":
-		return "c1"
-	case "owned":
-		return "c4"
-	case "pool":
-		return "c2"
-	case "heap", "buddy", "ring":
-		return "c5"
-	case "node":
-		return "other"
-	}
-	return "c0"
+	return cmp.Or(spanClasses[t.Kind], "c0")
 }
+
+var spanClasses = map[string]string{"object": "c1", "objects": "c1", "owned": "c4", "pool": "c2", "heap": "c5",
+	"buddy": "c5", "ring": "c5", "node": "other"}
 
 func scopeOf(t *inside.Span) string {
 	if t.Label != "" {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -141,30 +142,23 @@ func turnsOf(states string, next []uint32) map[int]uint64 {
 	return turns
 }
 
+var innerClasses = map[string]string{"live": "c5", "free": "ground", "parked": "c5 pale", "skipped": "hatch",
+	"header": "c6"}
+
 // parts draws the blocks of a heap, a buddy or a ring, to scale.
 func (d *insideDrawing) parts(i int) {
 	t := &d.in.Spans[i]
 	live, free, count := uint64(0), uint64(0), uint64(0)
 	var list []run
 	for _, p := range t.Parts {
-		class := "c5"
 		switch p.Kind {
 		case "live":
 			live += p.Size
 			count++
-		case "free":
+		case "free", "parked":
 			free += p.Size
-			class = "ground"
-		case "parked":
-			free += p.Size
-			class = "c5 pale"
-		case "skipped":
-			class = "hatch"
-		case "header":
-			class = "c6"
-		default:
-			class = "other"
 		}
+		class := cmp.Or(innerClasses[p.Kind], "other")
 		list = append(list, run{p.Offset, p.Offset + p.Size, class, -1, -1})
 	}
 	d.heading(i, fmt.Sprintf("%s of %s bytes: %s live with %s bytes, %s free", t.Kind, exact(t.Size), exact(count),

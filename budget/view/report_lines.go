@@ -177,7 +177,13 @@ func (p *reportPart) lines() []reportLine {
 	labels, scopes := p.usage("label", p.Labels), p.usage("scope", p.Scopes)
 	own := p.own()
 	if len(labels) != 0 {
-		labels = append(labels, p.unlabelled(labels)...)
+		rest := p.now
+		for _, l := range labels {
+			rest -= min(rest, l.cells[cellSum].value)
+		}
+		if rest != 0 {
+			labels = append(labels, otherLine("no label", rest, p.size, len(p.Arenas) == 1))
+		}
 		own.stack = coloured(labels)
 		for i := range scopes {
 			scopes[i].class = "other"
@@ -185,8 +191,8 @@ func (p *reportPart) lines() []reportLine {
 	} else {
 		own.stack = coloured(scopes)
 	}
-	return slices.Concat([]reportLine{own}, p.noted(), p.fullest(), p.fulls(), p.warnings(), p.above(), labels,
-		scopes, p.pools(), p.caches(), p.others())
+	lines := append([]reportLine{own}, p.notes()...)
+	return append(append(append(lines, labels...), scopes...), p.after()...)
 }
 
 // holder is a label, a scope, a proxy or a line of code that holds bytes.
@@ -198,27 +204,20 @@ type holder struct {
 	calls                string // the calls that led to the line
 }
 
-func mostFirst(list []holder) {
-	slices.SortStableFunc(list, func(a, b holder) int {
-		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(b.peak, a.peak), cmp.Compare(a.name, b.name))
-	})
-}
-
 // holders returns a line for each of the first holders, and one for all others. The peaks of the
 // others may be of different times, so only their bytes now are summed. If alone is true, all bytes
 // are in one arena, and the bar also shows the peak.
 func holders(list []holder, kind, class string, of uint64, alone bool) (lines []reportLine) {
-	mostFirst(list)
+	slices.SortStableFunc(list, func(a, b holder) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(b.peak, a.peak), cmp.Compare(a.name, b.name))
+	})
 	for i, h := range list {
 		if i == namesShown {
-			line := reportLine{kind: nameLine, class: "other", name: "and " + many(len(list)-i, kind) + " more", of: of}
 			sum := uint64(0)
 			for _, h := range list[i:] {
 				sum += h.bytes
 			}
-			line.inUse(sum, alone)
-			line.detail = fmt.Sprintf("%s: %s bytes now", line.name, exact(sum))
-			return append(lines, line)
+			return append(lines, otherLine("and "+many(len(list)-i, kind)+" more", sum, of, alone))
 		}
 		objects := ""
 		if h.objects != 0 {
@@ -245,6 +244,14 @@ func holders(list []holder, kind, class string, of uint64, alone bool) (lines []
 	return lines
 }
 
+// otherLine returns a line of the bytes in use that have no holder's line.
+func otherLine(name string, bytes, of uint64, alone bool) reportLine {
+	line := reportLine{kind: nameLine, class: "other", name: name, of: of, detail: name + ": " + exact(bytes) +
+		" bytes now"}
+	line.inUse(bytes, alone)
+	return line
+}
+
 // inUse sets the cells of the bytes in use now, which may be of several arenas.
 func (l *reportLine) inUse(bytes uint64, alone bool) {
 	l.cells[cellSum] = amount{value: bytes}
@@ -253,28 +260,6 @@ func (l *reportLine) inUse(bytes uint64, alone bool) {
 	} else {
 		l.cells[cellSum] = sized(bytes)
 	}
-}
-
-// above returns a line for the part and each label whose peak is above the plan's expectation and
-// its tolerance.
-func (p *reportPart) above() (lines []reportLine) {
-	for _, e := range p.expected {
-		name, peak := p.Name, p.Value("arena_peak")
-		if e.Label != "" {
-			name, peak = "label "+clip(e.Label, nameLetters), 0
-			for _, u := range p.Labels {
-				if u.Name == e.Label {
-					peak = u.Peak
-				}
-			}
-		}
-		if _, most := e.Band(e.Most()); peak > most {
-			text := fmt.Sprintf("%s: %s at most, and %s expected, ±%d%%", name, sizeText(peak), sizeText(e.Most()),
-				e.Tolerance)
-			lines = append(lines, reportLine{kind: noteLine, class: p.class, name: text})
-		}
-	}
-	return lines
 }
 
 // usage returns the lines of the part's scopes or labels, by name.
@@ -312,32 +297,54 @@ func coloured(lines []reportLine) (stack []stacked) {
 	return stack
 }
 
-func (p *reportPart) unlabelled(labels []reportLine) []reportLine {
-	rest := p.now
-	for _, l := range labels {
-		rest -= min(rest, l.cells[cellSum].value)
+// notes returns the lines before the part's holders: the region's note, which may name the run that
+// its size is from, the fullest arenas, allocations that didn't fit, warnings and peaks above the
+// plan's expectations.
+func (p *reportPart) notes() (lines []reportLine) {
+	note := func(kind lineKind, text string) {
+		lines = append(lines, reportLine{kind: kind, class: p.class, name: text})
 	}
-	if rest == 0 {
-		return nil
+	if p.note != "" {
+		note(noteLine, "note: "+p.note)
 	}
-	line := reportLine{kind: nameLine, class: "other", name: "no label", of: p.size, detail: "no label: " +
-		exact(rest) + " bytes now"}
-	line.inUse(rest, len(p.Arenas) == 1)
-	return []reportLine{line}
+	if len(p.Arenas) > 1 {
+		note(noteLine, p.fullest())
+	}
+	full, warned := "", ""
+	for _, a := range p.Arenas {
+		if a.LastFull != "" {
+			full = "; last: " + a.LastFull
+		}
+		if a.LastWarning != 0 {
+			warned = fmt.Sprintf("; %s last at %s of %s", clip(a.Name, nameLetters), sizeText(a.LastWarning),
+				sizeText(a.Size))
+		}
+	}
+	if count := p.Value("fulls"); count != 0 || full != "" {
+		note(badLine, "full "+many(count, "time")+full)
+	}
+	if count := p.Value("warnings"); count != 0 {
+		note(noteLine, "warned "+many(count, "time")+warned)
+	}
+	for _, e := range p.expected {
+		name, peak := p.Name, p.Value("arena_peak")
+		if e.Label != "" {
+			name, peak = "label "+clip(e.Label, nameLetters), 0
+			for _, u := range p.Labels {
+				if u.Name == e.Label {
+					peak = u.Peak
+				}
+			}
+		}
+		if _, most := e.Band(e.Most()); peak > most {
+			note(noteLine, fmt.Sprintf("%s: %s at most, and %s expected, ±%d%%", name, sizeText(peak),
+				sizeText(e.Most()), e.Tolerance))
+		}
+	}
+	return lines
 }
 
-// noted returns a line with the region's note, which may name the run that its size is from.
-func (p *reportPart) noted() []reportLine {
-	if p.note == "" {
-		return nil
-	}
-	return []reportLine{{kind: noteLine, class: p.class, name: "note: " + p.note}}
-}
-
-func (p *reportPart) fullest() []reportLine {
-	if len(p.Arenas) == 1 {
-		return nil
-	}
+func (p *reportPart) fullest() string {
 	now, peak, used := p.Arenas[0], p.Arenas[0], 0
 	for _, a := range p.Arenas {
 		if a.Used > now.Used {
@@ -357,72 +364,28 @@ func (p *reportPart) fullest() []reportLine {
 	if peak.Peak != 0 {
 		text += "; highest peak: " + clip(peak.Name, nameLetters)
 	}
-	return []reportLine{{kind: noteLine, class: p.class, name: text}}
+	return text
 }
 
-// fulls returns a line with the number of allocations that didn't fit, and with an arena's last
-// error.
-func (p *reportPart) fulls() []reportLine {
-	last := ""
-	for _, a := range p.Arenas {
-		if a.LastFull != "" {
-			last = "; last: " + a.LastFull
-		}
+// after returns the lines after the part's holders: its pools, its caches and other metrics.
+func (p *reportPart) after() (lines []reportLine) {
+	if chunks, most := p.Value("pool_chunks"), p.Value("pool_chunks_peak"); chunks != 0 {
+		lines = append(lines, reportLine{kind: chunkLine, class: p.class, name: "pools, in chunks", of: chunks, alone: true,
+			cells:  cells{cellMost: {fmt.Sprint(most), most}, cellPlanned: {fmt.Sprint(chunks), chunks}},
+			detail: fmt.Sprintf("open pools: %s chunks, %s in use at most", exact(chunks), exact(most))})
 	}
-	count := p.Value("fulls")
-	if count == 0 && last == "" {
-		return nil
-	}
-	return []reportLine{{kind: badLine, class: p.class, name: "full " + many(count, "time") + last}}
-}
-
-// warnings returns a line with the number of warnings, and with the use at the last one of an
-// arena.
-func (p *reportPart) warnings() []reportLine {
-	count := p.Value("warnings")
-	if count == 0 {
-		return nil
-	}
-	text := "warned " + many(count, "time")
-	for _, a := range slices.Backward(p.Arenas) {
-		if a.LastWarning != 0 {
-			text += fmt.Sprintf("; %s last at %s of %s", clip(a.Name, nameLetters), sizeText(a.LastWarning),
-				sizeText(a.Size))
-			break
-		}
-	}
-	return []reportLine{{kind: noteLine, class: p.class, name: text}}
-}
-
-func (p *reportPart) pools() []reportLine {
-	chunks, most := p.Value("pool_chunks"), p.Value("pool_chunks_peak")
-	if chunks == 0 {
-		return nil
-	}
-	return []reportLine{{kind: chunkLine, class: p.class, name: "pools, in chunks", of: chunks, alone: true,
-		cells:  cells{cellMost: {fmt.Sprint(most), most}, cellPlanned: {fmt.Sprint(chunks), chunks}},
-		detail: fmt.Sprintf("open pools: %s chunks, %s in use at most", exact(chunks), exact(most))}}
-}
-
-// caches returns a line with the hits and evictions of the part's caches.
-func (p *reportPart) caches() []reportLine {
+	note := func(text string) { lines = append(lines, reportLine{kind: noteLine, class: p.class, name: text}) }
 	hits, evicted := p.Value("cache_hits"), p.Value("cache_evictions")
-	reads := hits + p.Value("cache_misses")
-	if reads+evicted == 0 {
-		return nil
+	if reads := hits + p.Value("cache_misses"); reads+evicted != 0 {
+		note(fmt.Sprintf("caches: %s of %s found, %s evicted", exact(hits), many(reads, "read"), exact(evicted)))
 	}
-	text := fmt.Sprintf("caches: %s of %s found, %s evicted", exact(hits), many(reads, "read"), exact(evicted))
-	return []reportLine{{kind: noteLine, class: p.class, name: text}}
-}
-
-func (p *reportPart) others() (lines []reportLine) {
 	for _, f := range budget.Figures() {
-		if v := p.Value(f.Name); v != 0 && f.Shown && !placed[f.Name] {
-			line := reportLine{kind: noteLine, class: p.class, name: f.Name + " " + exact(v)}
-			if f.Bytes {
-				line.name = f.Name + " " + sizeText(v)
-			}
-			lines = append(lines, line)
+		switch v := p.Value(f.Name); {
+		case v == 0 || !f.Shown || placed[f.Name]:
+		case f.Bytes:
+			note(f.Name + " " + sizeText(v))
+		default:
+			note(f.Name + " " + exact(v))
 		}
 	}
 	return lines

@@ -13,21 +13,11 @@ import (
 	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
-// px is a length in tenths of a pixel. Integers have the same digits on every target; floating
-// point, which some targets fuse, doesn't.
+// px is a length in tenths of a pixel. Integers have the same digits on every target; sums of
+// floating point, which some targets fuse, don't.
 type px int64
 
-func (p px) String() string {
-	sign, size := "", p
-	if p < 0 {
-		sign, size = "-", -p
-	}
-	text := sign + strconv.FormatInt(int64(size/10), 10)
-	if size%10 != 0 {
-		text += "." + strconv.FormatInt(int64(size%10), 10)
-	}
-	return text
-}
+func (p px) String() string { return strconv.FormatFloat(float64(p)/10, 'f', -1, 64) }
 
 // All pictures have the width of a README's column.
 const (

@@ -42,8 +42,8 @@ func Timeline(w io.Writer, data timeline.Data) error {
 		d.band(b, timeTop+bandPitch*px(i))
 	}
 	height := d.bottom + 300
-	if more := d.more(); more != "" {
-		d.text("small", margin, height, more)
+	if more := d.parts - len(d.bands); more != 0 {
+		d.text("small", margin, height, "and "+many(more, "more part"))
 		height += 200
 	}
 	return d.writeTo(w, d.title(), d.description(), height)
@@ -68,7 +68,7 @@ func (d *timelineDrawing) description() string {
 			text += ", marked " + b.ever.String()
 		}
 		if b.expected != nil {
-			text += ", expected " + b.expectation()
+			text += fmt.Sprintf(", expected %s ±%d %%", sizeText(b.expected.Most()), b.expected.Tolerance)
 		}
 		if b.note != "" {
 			text += ", noted " + clip(b.note, noteLetters)
@@ -232,35 +232,24 @@ func (d *timelineDrawing) mark(class string, run [2]int, y px) {
 // peak writes the highest peak above its sample, and the note in the rest of the line.
 func (d *timelineDrawing) peak(b *band, y px) {
 	const gap = 160
-	if b.peak == 0 {
-		text := "never used"
-		d.text("small", timeLeft, y+peakLine, text)
-		d.noteRight(b, y, timeLeft+small*px(len(text))+gap)
-		return
+	text, x := "never used", timeLeft-80
+	if b.peak != 0 {
+		x = min((d.begin(b.peakAt)+d.begin(b.peakAt+1))/2, timeRight-50)
+		d.pointer(x, y+peakLine+40)
+		text = sizeText(b.peak)
+		if b.count > 1 {
+			text = b.fullest + ": " + text
+		}
+		text = clip(text, 50)
 	}
-	x := min((d.begin(b.peakAt)+d.begin(b.peakAt+1))/2, timeRight-50)
-	d.pointer(x, y+peakLine+40)
-	text := sizeText(b.peak)
-	if b.count > 1 {
-		text = b.fullest + ": " + text
-	}
-	text = clip(text, 50)
 	wide := small * px(letters(text))
-	if x < (timeLeft+timeRight)/2 {
-		d.text("small", x+80, y+peakLine, text)
-		d.noteRight(b, y, x+80+wide+gap)
-		return
+	class, noteClass, at, noteAt, rest := "small", "small size", x+80, timeRight, timeRight-(x+80+wide+gap)
+	if x >= (timeLeft+timeRight)/2 {
+		class, noteClass, at, noteAt, rest = noteClass, class, x-80, timeLeft, x-80-wide-gap-timeLeft
 	}
-	d.text("small size", x-80, y+peakLine, text)
-	if note := fitting(b.note, x-80-wide-gap-timeLeft); note != "" {
-		d.text("small", timeLeft, y+peakLine, note)
-	}
-}
-
-// noteRight writes the note of a band at the end of the peak's line, right of from.
-func (d *timelineDrawing) noteRight(b *band, y, from px) {
-	if note := fitting(b.note, timeRight-from); note != "" {
-		d.text("small size", timeRight, y+peakLine, note)
+	d.text(class, at, y+peakLine, text)
+	if note := fitting(b.note, rest); note != "" {
+		d.text(noteClass, noteAt, y+peakLine, note)
 	}
 }
 

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -24,7 +23,6 @@ type band struct {
 
 	expected *budget.Expected // nil: nothing
 	curve    []uint64         // the expected size of each sample; 0: nothing
-	outside  []bool           // the samples in which the use was above the tolerance
 }
 
 // folded is the data of a picture. All its bands are as long as the longest line.
@@ -65,7 +63,7 @@ func fold(d timeline.Data, samples int) folded {
 		}
 	}
 	for _, b := range t.bands {
-		b.sum()
+		b.peakAt = max(0, slices.Index(b.most, b.peak))
 		b.expect(d, each)
 	}
 	return t
@@ -80,14 +78,6 @@ func (t *folded) part(line *timeline.Arena) {
 		most: make([]uint64, t.samples), marks: make([]timeline.Mark, t.samples)})
 }
 
-// more returns the number of parts that aren't shown, as text, or "".
-func (t *folded) more() string {
-	if more := t.parts - len(t.bands); more != 0 {
-		return "and " + many(more, "more part")
-	}
-	return ""
-}
-
 func (b *band) add(line *timeline.Arena, each int) {
 	b.count++
 	b.size = max(b.size, line.Size)
@@ -99,12 +89,6 @@ func (b *band) add(line *timeline.Arena, each int) {
 	}
 	for i, mark := range line.Marks[:min(len(line.Marks), len(line.Most))] {
 		b.marks[i/each] |= mark
-	}
-}
-
-func (b *band) sum() {
-	b.peakAt = max(0, slices.Index(b.most, b.peak))
-	for _, mark := range b.marks {
 		b.ever |= mark
 	}
 }
@@ -116,17 +100,10 @@ func (b *band) expect(d timeline.Data, each int) {
 		return
 	}
 	b.expected = &d.Expected[i]
-	b.curve, b.outside = make([]uint64, len(b.most)), make([]bool, len(b.most))
+	b.curve = make([]uint64, len(b.most))
 	for i, m := range d.Moments(*b.expected) {
-		_, most := b.expected.Band(m.Expected)
 		b.curve[i/each] = max(b.curve[i/each], m.Expected)
-		b.outside[i/each] = b.outside[i/each] || m.Expected != 0 && m.Used > most
 	}
-}
-
-// expectation returns the expected size and its tolerance as text.
-func (b *band) expectation() string {
-	return fmt.Sprintf("%s ±%d %%", sizeText(b.expected.Most()), b.expected.Tolerance)
 }
 
 func (b *band) title() string {
