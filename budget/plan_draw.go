@@ -49,7 +49,7 @@ func (p Plan) String() string {
 		d.add("Go heap", p.GoHeap, "outside it")
 	}
 	if p.CHeap.Size != 0 {
-		d.add("C heap", p.CHeap.Size, append([]string{"outside it"}, p.CHeap.texts()...)...)
+		d.add("C heap", p.CHeap.Size, p.CHeap.texts()...)
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "plan %s: %s\n%s", p.Name, SizeText(d.total), d.text())
@@ -75,50 +75,33 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name string, texts []stri
 			planEach(p.Scratch.Each, "arena", p.Scratch.Size)}
 	}
 	r := p.Regions[i]
-	texts = []string{fmt.Sprintf("regions[%d]", i)}
-	if rest {
-		texts = append(texts, "the rest")
-	}
-	if r.Slots != 0 {
-		texts = append(texts, planEach(r.Slots, "slot", r.Size))
-	}
-	if r.Limits != (Limits{}) {
-		texts = append(texts, strings.Join(r.Limits.texts(), ", "))
-	}
-	if r.State {
-		texts = append(texts, "state")
-	}
-	if r.Track {
-		texts = append(texts, "tracked")
-	}
-	if r.Trim == TrimEmpty {
-		texts = append(texts, "trimmed when emptied")
-	}
-	texts = append(texts, r.Warn.texts()...)
-	if r.Note != "" {
-		texts = append(texts, jsonfile.Echo(r.Note))
-	}
-	return r.Name, texts
+	return r.Name, noted([]planNote{{true, fmt.Sprintf("regions[%d]", i)}, {rest, "the rest"},
+		{r.Slots != 0, planEach(r.Slots, "slot", r.Size)},
+		{r.Limits != (Limits{}), strings.Join(r.Limits.texts(), ", ")}, {r.State, "state"}, {r.Track, "tracked"},
+		{r.Trim == TrimEmpty, "trimmed when emptied"}, r.Warn.note(), {r.Note != "", jsonfile.Echo(r.Note)}})
 }
 
-func (c CHeapPlan) texts() (texts []string) {
-	if c.Reserve != 0 {
-		texts = append(texts, "reserve "+SizeText(c.Reserve))
-	}
-	if c.Runtime != 0 {
-		texts = append(texts, "for Go's runtime "+SizeText(c.Runtime))
-	}
-	if c.Trim != 0 {
-		texts = append(texts, "trimmed after "+c.Trim.String())
-	}
-	return append(texts, c.Warn.texts()...)
+func (c CHeapPlan) texts() []string {
+	return noted([]planNote{{true, "outside it"}, {c.Reserve != 0, "reserve " + SizeText(c.Reserve)},
+		{c.Runtime != 0, "for Go's runtime " + SizeText(c.Runtime)},
+		{c.Trim != 0, "trimmed after " + c.Trim.String()}, c.Warn.note()})
 }
 
-func (w Percent) texts() []string {
-	if w == 0 {
-		return nil
+func (w Percent) note() planNote { return planNote{w != 0, fmt.Sprintf("warns at %d%%", w)} }
+
+// planNote is a text about a setting, for a plan that has the setting.
+type planNote struct {
+	has  bool
+	text string
+}
+
+func noted(notes []planNote) (texts []string) {
+	for _, n := range notes {
+		if n.has {
+			texts = append(texts, n.text)
+		}
 	}
-	return []string{fmt.Sprintf("warns at %d%%", w)}
+	return texts
 }
 
 func (l Limits) texts() (texts []string) {

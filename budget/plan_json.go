@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -76,6 +77,9 @@ func (p Plan) MarshalJSON() ([]byte, error) { return []byte(cmp.Or(planText(p.ke
 
 // planText returns a value as JSON, or "" for a zero value.
 func planText(value any) string {
+	if reflect.Indirect(reflect.ValueOf(value)).IsZero() {
+		return ""
+	}
 	switch value := value.(type) {
 	case []planKey:
 		var members []string
@@ -101,30 +105,18 @@ func planText(value any) string {
 	case *TrimWhen:
 		return planText((*string)(value))
 	case *Percent:
-		if *value != 0 {
-			return fmt.Sprintf(`"%d%%"`, *value)
-		}
+		return fmt.Sprintf(`"%d%%"`, *value)
 	case *planTime:
-		if *value != 0 {
-			return strconv.Quote(time.Duration(*value).String())
-		}
+		return strconv.Quote(time.Duration(*value).String())
 	case *string:
-		if *value != "" {
-			quoted, _ := json.Marshal(*value) // a string never fails
-			return string(quoted)
-		}
+		quoted, _ := json.Marshal(*value) // a string never fails
+		return string(quoted)
 	case *int:
-		if *value != 0 {
-			return strconv.Itoa(*value)
-		}
+		return strconv.Itoa(*value)
 	case *bool:
-		if *value {
-			return "true"
-		}
+		return "true"
 	case *planSize:
-		if *value != 0 {
-			return strconv.Quote(sizeInPlan(uint64(*value)))
-		}
+		return strconv.Quote(sizeInPlan(uint64(*value)))
 	case *planPoint:
 		return planText((*planSize)(value))
 	case *planRest:
@@ -133,9 +125,7 @@ func planText(value any) string {
 		}
 		return planText((*planSize)(value))
 	case *planAddress:
-		if *value != 0 {
-			return strconv.Quote(addressText(uint64(*value)))
-		}
+		return strconv.Quote(addressText(uint64(*value)))
 	}
 	return ""
 }
@@ -165,12 +155,14 @@ func planValue(v *jsonfile.Value, into any) (err error) {
 		}
 		*into = text
 	case *int:
-		count, err := parseCount(text)
-		if quoted && err == nil {
+		count, wrong := strconv.ParseInt(text, 10, 32)
+		switch {
+		case wrong != nil || count < 0:
+			return errNotCount
+		case quoted:
 			return fmt.Errorf("is a string; write %d", count)
 		}
-		*into = count
-		return err
+		*into = int(count)
 	case *bool:
 		if *into = text == "true"; quoted || !*into && text != "false" {
 			err = errNotBool
@@ -183,11 +175,23 @@ func planValue(v *jsonfile.Value, into any) (err error) {
 		}
 		*into = max(*into, 1) // also of a refused value, which is no lack of a size
 	case *planRest:
-		*(*uint64)(into), err = parseSizeOrRest(text)
+		*(*uint64)(into), err = ParseSize(text)
+		switch {
+		case text == "rest":
+			*into, err = planRest(Rest), nil
+		case uint64(*into) == Rest: // only the word means it
+			err = errTooLarge
+		case err == errNotSize:
+			err = errNotSizeOrRest
+		}
 	case *planAddress:
+		digits, isHex := strings.CutPrefix(text, "0x")
+		base := 10
 		if quoted {
-			*(*uint64)(into), err = parseAddress(text)
-		} else if *(*uint64)(into), err = strconv.ParseUint(text, 10, 64); err != nil {
+			base = 16
+		}
+		address, wrong := strconv.ParseUint(digits, base, 64)
+		if *into = planAddress(address); wrong != nil || isHex != quoted {
 			err = errNotAddress
 		}
 	case *Demand:

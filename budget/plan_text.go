@@ -62,40 +62,7 @@ func ParseSize(text string) (uint64, error) {
 	return count * scale, nil
 }
 
-// parseSizeOrRest is ParseSize for a region's size, which may be "rest". The number of Rest itself
-// is too large.
-func parseSizeOrRest(text string) (uint64, error) {
-	if text == "rest" {
-		return Rest, nil
-	}
-	size, err := ParseSize(text)
-	switch {
-	case size == Rest:
-		err = errTooLarge
-	case err == errNotSize:
-		err = errNotSizeOrRest
-	}
-	return size, err
-}
-
-func parseCount(text string) (int, error) {
-	count, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || count < 0 {
-		return 0, errNotCount
-	}
-	return int(count), nil
-}
-
 func addressText(address uint64) string { return "0x" + strconv.FormatUint(address, 16) }
-
-func parseAddress(text string) (uint64, error) {
-	digits, found := strings.CutPrefix(text, "0x")
-	address, err := strconv.ParseUint(digits, 16, 64)
-	if !found || err != nil {
-		return 0, errNotAddress
-	}
-	return address, nil
-}
 
 // Errors of a value, which precedes the text.
 var (

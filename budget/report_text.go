@@ -26,7 +26,7 @@ func (r Report) String() string {
 	}
 	if heap := r.GoHeap; heap.Limit != 0 {
 		bars.add("", "go heap", fmt.Sprintf("%s used %10s  collections %5d  of %10s",
-			bar(heap.Used, 0, heap.Limit, reportBar), SizeText(heap.Used), heap.Collections, SizeText(heap.Limit)))
+			bar(heap.Used, 0, heap.Limit), SizeText(heap.Used), heap.Collections, SizeText(heap.Limit)))
 	}
 	if x := r.CHeap; x.Name != "" {
 		bars.add(x.Part, x.Name, x.line())
@@ -179,23 +179,21 @@ func (l *reportLines) usage(x ArenaReport, what string, list []scope.Usage) {
 }
 
 func (x ArenaReport) line() string {
-	return fmt.Sprintf("%s used %10s  peak %10s  of %10s", x.bar(reportBar), SizeText(x.Used), SizeText(x.Peak),
-		SizeText(x.Size))
+	return fmt.Sprintf("%s used %10s  peak %10s  of %10s", bar(x.Used, x.Peak, x.Size), SizeText(x.Used),
+		SizeText(x.Peak), SizeText(x.Size))
 }
-
-func (x ArenaReport) bar(width int) string { return bar(x.Used, x.Peak, x.Size, width) }
 
 // bar draws used cells (#), cells used at the peak (+) and cells never used (.). A use beyond the
 // size, which the Go heap may have, fills the bar.
-func bar(used, peak, size uint64, width int) string {
+func bar(used, peak, size uint64) string {
 	cells := func(n uint64) int {
 		if size == 0 || n == 0 {
 			return 0
 		}
-		return int(math.Ceil(float64(min(n, size)) / float64(size) * float64(width)))
+		return int(math.Ceil(float64(min(n, size)) / float64(size) * reportBar))
 	}
 	a, b := cells(used), cells(max(peak, used))
-	return "[" + strings.Repeat("#", a) + strings.Repeat("+", b-a) + strings.Repeat(".", width-b) + "]"
+	return "[" + strings.Repeat("#", a) + strings.Repeat("+", b-a) + strings.Repeat(".", reportBar-b) + "]"
 }
 
 // LogValue returns the report as a group of attributes with its JSON keys; sizes are numbers of

@@ -15,35 +15,33 @@ import (
 //go:embed page.css page.js icon.svg
 var files embed.FS
 
-// moment is a report and its forms, each made at most once.
+// texts are answers by their path, each made at most once.
+type texts map[string]func() ([]byte, error)
+
+// moment is a report and its forms.
 type moment struct {
-	number  uint64
-	picture func() ([]byte, error) // SVG
-	main    func() (markup, error) // the part of the page that changes
-	page    func() ([]byte, error)
-	json    func() ([]byte, error)
+	main  func() (markup, error) // the part of the page that changes
+	texts texts
 }
 
-func newMoment(number uint64, r budget.Report, links []Link, timed bool) *moment {
-	m := &moment{number: number}
-	m.picture = sync.OnceValues(func() ([]byte, error) { return drawn(view.Report, r) })
-	m.main = sync.OnceValues(func() (markup, error) { return mainOf(r, number, timed) })
-	m.page = sync.OnceValues(func() ([]byte, error) {
-		main, err := m.main()
-		return []byte(pageOf(r, main, links, timed)), err
-	})
-	m.json = sync.OnceValues(func() ([]byte, error) { return json.Marshal(r) })
-	return m
+func newMoment(number uint64, r budget.Report, links []Link, timed bool) moment {
+	main := sync.OnceValues(func() (markup, error) { return mainOf(r, number, timed) })
+	return moment{main, texts{
+		"": sync.OnceValues(func() ([]byte, error) {
+			main, err := main()
+			return []byte(pageOf(r, main, links, timed)), err
+		}),
+		"map.svg":     sync.OnceValues(func() ([]byte, error) { return drawn(view.Report, r) }),
+		"report.json": sync.OnceValues(func() ([]byte, error) { return json.Marshal(r) }),
+	}}
 }
 
-// past is a timeline and its forms, each made at most once.
-type past struct{ json, csv, picture func() ([]byte, error) }
-
-func newPast(d timeline.Data) *past {
-	return &past{
-		json:    sync.OnceValues(func() ([]byte, error) { return json.Marshal(d) }),
-		csv:     sync.OnceValues(func() ([]byte, error) { return csvOf(d) }),
-		picture: sync.OnceValues(func() ([]byte, error) { return drawn(view.Timeline, d) }),
+// pastOf returns the forms of a timeline.
+func pastOf(d timeline.Data) texts {
+	return texts{
+		"timeline.json": sync.OnceValues(func() ([]byte, error) { return json.Marshal(d) }),
+		"timeline.csv":  sync.OnceValues(func() ([]byte, error) { return csvOf(d) }),
+		"timeline.svg":  sync.OnceValues(func() ([]byte, error) { return drawn(view.Timeline, d) }),
 	}
 }
 

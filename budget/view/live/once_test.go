@@ -13,9 +13,9 @@ import (
 
 // TestTimelineIsMadeOnce: all requests share the bytes of an answer.
 func TestTimelineIsMadeOnce(t *testing.T) {
-	p := newPast(timeline.Data{Budget: "pond", Step: 1, Ticks: 1,
+	p := pastOf(timeline.Data{Budget: "pond", Step: 1, Ticks: 1,
 		Arenas: []timeline.Arena{{Name: "level", Size: 9, Most: []uint64{1}}}})
-	for name, make := range map[string]func() ([]byte, error){"json": p.json, "csv": p.csv, "picture": p.picture} {
+	for name, make := range p {
 		first, err := make()
 		require.NoError(t, err, name)
 		again, err := make()
@@ -29,7 +29,7 @@ func TestNoRanges(t *testing.T) {
 	r := httptest.NewRequest("GET", "/report.json", nil)
 	r.Header.Set("Range", "bytes=0-0,2-2,4-4")
 	w := httptest.NewRecorder()
-	reply(w, r, "application/json", []byte("0123456789"))
+	reply(w, r, "report.json", []byte("0123456789"))
 	assert.Equal(t, http.StatusOK, w.Code)
 	assert.Equal(t, "0123456789", w.Body.String())
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -35,11 +36,10 @@ type Link struct {
 
 // Page is the handler of a budget's page; New returns one.
 type Page struct {
-	o       Options
 	handler http.Handler
 	feed    *Feed
-	now     recent[*moment]
-	past    recent[*past]
+	now     recent[moment]
+	past    recent[texts]
 	answers map[string]http.Handler // by path
 }
 
@@ -52,37 +52,21 @@ func New(b *budget.Budget, o Options) *Page {
 	if o.Report == nil {
 		o.Report = b.Published
 	}
-	p := &Page{o: o}
-	p.now = recent[*moment]{every: o.Every, make: p.next}
-	p.past = recent[*past]{every: max(o.Every, timelinePace), make: func() *past { return newPast(o.Timeline.Read()) }}
-	p.feed = NewFeed(p.changes, FeedOptions{Every: o.Every, Viewers: o.Viewers})
-	p.answers = p.routes()
+	p := &Page{}
+	number := uint64(0)
+	p.now = recent[moment]{every: o.Every, make: func() moment {
+		number++
+		return newMoment(number, o.Report(), o.Links, o.Timeline != nil)
+	}}
+	p.past = recent[texts]{every: max(o.Every, timelinePace), make: func() texts { return pastOf(o.Timeline.Read()) }}
+	p.feed = NewFeed(func() []byte {
+		now, _ := p.now.get()
+		main, _ := now.main() // a buffer never fails
+		return []byte(main)
+	}, FeedOptions{Every: o.Every, Viewers: o.Viewers})
+	p.answers = p.routes(o.Timeline != nil)
 	p.handler = Guard(http.HandlerFunc(p.route), o.Hosts...)
 	return p
-}
-
-func (p *Page) next() *moment {
-	number := uint64(1)
-	if last := p.now.value; last != nil {
-		number = last.number + 1
-	}
-	return newMoment(number, p.o.Report(), p.o.Links, p.o.Timeline != nil)
-}
-
-func (p *Page) moment() *moment {
-	m, _ := p.now.get()
-	return m
-}
-
-func (p *Page) timeline() *past {
-	past, _ := p.past.get()
-	return past
-}
-
-// changes returns the page's main part, which the feed sends.
-func (p *Page) changes() []byte {
-	main, _ := p.moment().main() // a buffer never fails
-	return []byte(main)
 }
 
 // ServeHTTP answers a request for the page, mounted at any path.
@@ -96,20 +80,24 @@ func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-func (p *Page) routes() map[string]http.Handler {
-	all := map[string]http.Handler{
-		"":            made("text/html; charset=utf-8", func() ([]byte, error) { return p.moment().page() }),
-		"report.json": made("application/json", func() ([]byte, error) { return p.moment().json() }),
-		"map.svg":     made("image/svg+xml", func() ([]byte, error) { return p.moment().picture() }),
-		"page.css":    kept("text/css; charset=utf-8", "page.css"),
-		"page.js":     kept("text/javascript; charset=utf-8", "page.js"),
-		"icon.svg":    kept("image/svg+xml", "icon.svg"),
-		"events":      p.feed,
+func (p *Page) routes(timed bool) map[string]http.Handler {
+	all := map[string]http.Handler{"events": p.feed}
+	for _, name := range []string{"page.css", "page.js", "icon.svg"} {
+		all[name] = kept(name)
 	}
-	if p.o.Timeline != nil {
-		all["timeline.json"] = made("application/json", func() ([]byte, error) { return p.timeline().json() })
-		all["timeline.svg"] = made("image/svg+xml", func() ([]byte, error) { return p.timeline().picture() })
-		all["timeline.csv"] = made("text/csv; charset=utf-8", func() ([]byte, error) { return p.timeline().csv() })
+	for _, name := range []string{"", "report.json", "map.svg"} {
+		all[name] = made(name, func() texts {
+			now, _ := p.now.get()
+			return now.texts
+		})
+	}
+	if timed {
+		for _, name := range []string{"timeline.json", "timeline.svg", "timeline.csv"} {
+			all[name] = made(name, func() texts {
+				past, _ := p.past.get()
+				return past
+			})
+		}
 	}
 	return all
 }
@@ -117,21 +105,21 @@ func (p *Page) routes() map[string]http.Handler {
 // Close ends the streams of events as [Feed.Close] does. Other requests still get answers.
 func (p *Page) Close() { p.feed.Close() }
 
-// made returns a handler that answers with a text of the current moment.
-func made(kind string, text func() ([]byte, error)) http.Handler {
+// made returns a handler that answers with one of the current texts.
+func made(name string, current func() texts) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, err := text()
+		answer, err := current()[name]()
 		if err != nil {
 			http.Error(w, fmt.Sprintf("can't be shown: %v", err), http.StatusInternalServerError)
 			return
 		}
-		reply(w, r, kind, answer)
+		reply(w, r, name, answer)
 	})
 }
 
 // kept returns a handler that answers with a file of the package. A browser checks each time that
 // its copy is current.
-func kept(kind, name string) http.Handler {
+func kept(name string) http.Handler {
 	text, err := files.ReadFile(name)
 	if err != nil {
 		panic(err) // it is embedded
@@ -142,14 +130,21 @@ func kept(kind, name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("ETag", tag)
-		reply(w, r, kind, text)
+		reply(w, r, name, text)
 	})
 }
 
+// kinds are the content types of files, by the ends of their names.
+var kinds = map[string]string{
+	"":     "text/html; charset=utf-8",
+	".css": "text/css; charset=utf-8", ".csv": "text/csv; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".json": "application/json", ".svg": "image/svg+xml",
+}
+
 // reply answers a GET or a HEAD, with status 304 if the client has the text already.
-func reply(w http.ResponseWriter, r *http.Request, kind string, text []byte) {
-	w.Header().Set("Content-Type", kind)
-	if kind == "image/svg+xml" { // its style is inside
+func reply(w http.ResponseWriter, r *http.Request, name string, text []byte) {
+	w.Header().Set("Content-Type", kinds[path.Ext(name)])
+	if path.Ext(name) == ".svg" { // its style is inside
 		w.Header().Set("Content-Security-Policy",
 			"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	}
