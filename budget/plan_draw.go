@@ -25,31 +25,31 @@ func (p Plan) String() string {
 	l, refused := p.layout()
 	d := planDrawing{total: l.size}
 	from := l.bottom + p.guard()
-	d.mapped("tables", l.bottom, 0, from)
+	d.add("tables", l.bottom, 0, from)
 	for i, part := range p.sized() {
 		name, texts := p.partText(i, part.kind, i == rest)
 		sum := p.sum(part)
-		d.mapped(name, sum.bytes, from, from+sum.whole, texts...)
+		d.add(name, sum.bytes, from, from+sum.whole, texts...)
 		from += sum.whole
 	}
 	if p.guard() != 0 {
-		d.add("guards", l.sum.guards+p.guard(), planEach(int(l.sum.arenas)+1, "guard", p.guard()))
+		d.add("guards", l.sum.guards+p.guard(), 0, 0, planEach(int(l.sum.arenas)+1, "guard", p.guard()))
 	}
 	if edges := l.sum.whole - l.sum.bytes - l.sum.guards; edges != 0 {
-		d.add("edges", edges, "up to multiples of "+SizeText(planEdge))
+		d.add("edges", edges, 0, 0, "up to multiples of "+SizeText(planEdge))
 	}
 	if free := d.total - from; free != 0 {
-		d.mapped("unplanned", free, from, d.total, "size")
+		d.add("unplanned", free, from, d.total, "size")
 	}
 	switch p.GoHeap {
 	case 0:
 	case Rest:
-		d.add("Go heap", p.goShare(), "at least, outside it: the rest")
+		d.add("Go heap", p.goShare(), 0, 0, "at least, outside it: the rest")
 	default:
-		d.add("Go heap", p.GoHeap, "outside it")
+		d.add("Go heap", p.GoHeap, 0, 0, "outside it")
 	}
 	if p.CHeap.Size != 0 {
-		d.add("C heap", p.CHeap.Size, p.CHeap.texts()...)
+		d.add("C heap", p.CHeap.Size, 0, 0, p.CHeap.texts()...)
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "plan %s: %s\n%s", p.Name, SizeText(d.total), d.text())
@@ -57,7 +57,11 @@ func (p Plan) String() string {
 	planItems(&out, "  pages: ", ", ", p.Pages.texts(p.Base))
 	if refused == nil {
 		planItems(&out, "  cost: ", ", ", strings.Split(l.cost().String(), ", "))
-		fmt.Fprintf(&out, "  resident %s\n", p.Pages.when())
+		when := "when touched"
+		if p.Pages.Prefault.asks() || p.Pages.Lock.asks() {
+			when = "from Open on"
+		}
+		fmt.Fprintf(&out, "  resident %s\n", when)
 	}
 	for _, warning := range p.warnings() {
 		out.WriteString("  warning: " + warning.key + ": " + warning.text + "\n")
@@ -124,14 +128,6 @@ func (p Pages) texts(base uint64) (texts []string) {
 	return texts
 }
 
-// when returns the time at which pages become resident.
-func (p Pages) when() string {
-	if p.Prefault.asks() || p.Lock.asks() {
-		return "from Open on"
-	}
-	return "when touched"
-}
-
 type planDrawing struct {
 	total uint64 // of the whole
 	lines []planLine
@@ -150,12 +146,8 @@ const (
 	planBar   = 20
 )
 
-func (d *planDrawing) add(name string, size uint64, texts ...string) {
-	d.mapped(name, size, 0, 0, texts...)
-}
-
-// mapped adds a line with a bar from begin to end of the whole.
-func (d *planDrawing) mapped(name string, size, begin, end uint64, texts ...string) {
+// add adds a line with a bar from begin to end of the whole.
+func (d *planDrawing) add(name string, size, begin, end uint64, texts ...string) {
 	d.lines = append(d.lines, planLine{name, SizeText(size), begin, end, texts})
 }
 

@@ -29,22 +29,17 @@ func Report(w io.Writer, r budget.Report) error {
 	d.text("title", margin, 320, title)
 	d.text("small size", width-margin, 320, fmt.Sprintf("%s resident", sizeText(r.Resident)))
 	d.whole(r)
-	d.heads()
-	for _, line := range d.lines {
-		d.line(line)
+	d.y += 360
+	for i, text := range cellNames[d.first:] {
+		d.text("small size", d.ends[d.first+i], d.y, text)
 	}
-	return d.writeTo(w, title, description(d.lines), d.y+100)
-}
-
-// description returns the picture as text, for readers without sight.
-func description(lines []reportLine) string {
-	var list []string
-	for _, l := range lines {
-		if l.kind == partLine {
-			list = append(list, l.detail)
+	var parts []string
+	for _, l := range d.lines {
+		if d.line(l); l.kind == partLine {
+			parts = append(parts, l.detail)
 		}
 	}
-	return "Memory of each part: " + strings.Join(list, "; ")
+	return d.writeTo(w, title, "Memory of each part: "+strings.Join(parts, "; "), d.y+100)
 }
 
 // nameLetters is the number of letters of a name that are shown at most: as many as a plan allows.
@@ -95,11 +90,8 @@ func (d *reportDrawing) whole(r budget.Report) {
 	for _, p := range parts {
 		from, to := bar.x(offset), bar.x(offset+p.size)
 		arenas := p.Arenas
-		if to-from < 30*px(len(arenas)) { // too narrow for separate bars
+		if len(arenas) > 1 && to-from < 30*px(len(arenas)) { // too narrow for separate bars
 			arenas = []budget.ArenaReport{{Used: p.now, Size: p.size}}
-			if len(p.Arenas) == 1 {
-				arenas = p.Arenas
-			}
 		}
 		for _, a := range arenas {
 			d.filled(p.class, scale{bar.x(offset) + 5, bar.x(offset+a.Size) - 5, a.Size}, top, height, a.Used, a.Peak,
@@ -127,13 +119,6 @@ func (d *reportDrawing) filled(class string, bar scale, y, height px, now, peak 
 		from := bar.x(offset)
 		offset += s.size
 		d.rect(s.class, from, y, bar.x(offset)-from, height)
-	}
-}
-
-func (d *reportDrawing) heads() {
-	d.y += 360
-	for i, text := range cellNames[d.first:] {
-		d.text("small size", d.ends[d.first+i], d.y, text)
 	}
 }
 

@@ -28,8 +28,10 @@ func ReportText(w io.Writer, r budget.Report) error {
 		t.first = cellNow
 	}
 	t.name = min(t.name, t.name+t.bars())
-	t.heading(fmt.Sprintf("budget %s: %s, %s resident", clip(r.Name, nameLetters), sizeText(r.Size),
-		sizeText(r.Resident)))
+	head := fmt.Sprintf("budget %s: %s, %s resident", clip(r.Name, nameLetters), sizeText(r.Size), sizeText(r.Resident))
+	for _, line := range wrapped(head, textWidth, 2) {
+		fmt.Fprintln(&t.out, line)
+	}
 	var heads cells
 	for i, name := range cellNames {
 		heads[i].text = name
@@ -48,12 +50,6 @@ type table struct {
 	name    int
 	columns [len(cellNames)]int
 	first   int // the first column shown
-}
-
-func (t *table) heading(text string) {
-	for _, line := range wrapped(text, textWidth, 2) {
-		fmt.Fprintln(&t.out, line)
-	}
 }
 
 func (t *table) line(l reportLine) {

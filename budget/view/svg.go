@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"io"
@@ -142,13 +143,7 @@ const colours = 8
 func colour(i int) string { return "c" + strconv.Itoa(i%colours) }
 
 func classOf(kind string) string {
-	switch kind {
-	case "frame", "scratch":
-		return kind
-	case cHeap:
-		return "heap"
-	}
-	return "region"
+	return cmp.Or(map[string]string{"frame": "frame", "scratch": "scratch", cHeap: "heap"}[kind], "region")
 }
 
 func escaped(text string) string { return html.EscapeString(jsonfile.Printable(text)) }

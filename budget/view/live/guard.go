@@ -30,7 +30,13 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // only some requests.
 func Guard(h http.Handler, hosts ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		harden(w.Header())
+		header := w.Header()
+		header.Set("Content-Security-Policy", policy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		header.Set("Cache-Control", "no-store")
 		// not every writer has deadlines
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 		switch {
@@ -48,15 +54,6 @@ func Guard(h http.Handler, hosts ...string) http.Handler {
 			h.ServeHTTP(w, r)
 		}
 	})
-}
-
-func harden(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
 }
 
 // known reports whether a host is an address, localhost or one of hosts. No attacker can own an

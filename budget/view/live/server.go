@@ -71,8 +71,10 @@ func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
 
 func serve(listener net.Listener, h http.Handler, o ServerOptions) *Server {
 	ctx, cancel := context.WithCancel(context.Background())
+	most := cmp.Or(o.Connections, connections)
 	s := &Server{
-		listen: newBounded(listener, o),
+		listen: &bounded{Listener: listener, most: int64(most), each: cmp.Or(o.PerAddress, max(1, most/4)),
+			held: map[netip.Addr]int{}},
 		cancel: cancel,
 		ended:  make(chan struct{}),
 	}
@@ -116,12 +118,6 @@ type bounded struct {
 	pace pace
 	mu   sync.Mutex
 	held map[netip.Addr]int // connections of each
-}
-
-func newBounded(listener net.Listener, o ServerOptions) *bounded {
-	most := cmp.Or(o.Connections, connections)
-	return &bounded{Listener: listener, most: int64(most), each: cmp.Or(o.PerAddress, max(1, most/4)),
-		held: map[netip.Addr]int{}}
 }
 
 // partyOf returns the origin of a connection: an IPv4 address, or the first 64 bits of an IPv6
