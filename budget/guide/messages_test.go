@@ -27,13 +27,6 @@ import (
 
 const root = "../.."
 
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
-	return string(text)
-}
-
 // block is a block of texts, with its mark.
 var block = regexp.MustCompile("(?ms)^<!-- (.*?) -->\n```text\n.*?```\n")
 
@@ -56,11 +49,7 @@ func TestGoldenMessages(t *testing.T) {
 		return "<!-- " + mark + " -->\n```text\n" + blocks[mark] + "```\n"
 	})
 	require.Equal(t, marks, found)
-	if *update {
-		require.NoError(t, os.WriteFile("messages.md", []byte(is), 0o644))
-		return
-	}
-	assert.Equal(t, is, page, "make readme writes it again")
+	golden(t, "messages.md", is)
 }
 
 // varying are the parts of a text that the machine or the moment decides.
@@ -211,11 +200,7 @@ func TestGoldenUnlisted(t *testing.T) {
 	}
 	assert.Greater(t, count, len(list)+20, "some are on the page")
 	slices.Sort(list)
-	text := strings.Join(slices.Compact(list), "\n") + "\n"
-	if *update {
-		require.NoError(t, os.WriteFile("testdata/unlisted.txt", []byte(text), 0o644))
-	}
-	assert.Equal(t, read(t, "testdata/unlisted.txt"), text, "show it on the page, or make readme adds it")
+	golden(t, "testdata/unlisted.txt", strings.Join(slices.Compact(list), "\n")+"\n")
 }
 
 // begins matches the format of a whole error.

@@ -1,7 +1,6 @@
 package guide_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -11,9 +10,7 @@ import (
 
 // TestGamePage: the page of concepts shows the example as a program, and its output.
 func TestGamePage(t *testing.T) {
-	source, err := os.ReadFile("example_test.go")
-	require.NoError(t, err)
-	code, found := strings.CutPrefix(string(source), "package guide_test\n")
+	code, found := strings.CutPrefix(read(t, "example_test.go"), "package guide_test\n")
 	require.True(t, found)
 	code, output, found := strings.Cut(code, "\t// Output:\n")
 	require.True(t, found)
@@ -21,14 +18,8 @@ func TestGamePage(t *testing.T) {
 	assert.Contains(t, code, "\nfunc main() {\n")
 	output = strings.ReplaceAll(strings.TrimSuffix(output, "}\n"), "\t// ", "")
 
-	text, err := os.ReadFile("concepts.md")
-	require.NoError(t, err)
-	page := replaced(t, replaced(t, string(text), "\n```go\n", code), "\n```text\n", output)
-	if *update {
-		require.NoError(t, os.WriteFile("concepts.md", []byte(page), 0o644))
-		return
-	}
-	assert.Equal(t, page, string(text), "make readme writes the program")
+	page := read(t, "concepts.md")
+	golden(t, "concepts.md", replaced(t, replaced(t, page, "\n```go\n", code), "\n```text\n", output))
 }
 
 // replaced returns a page with another text in its only block that begins so.

@@ -5,13 +5,10 @@ import (
 	"context"
 	"fmt"
 	"html"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -289,18 +286,6 @@ func style(t *testing.T) string {
 	return "<style>" + css + "</style>\n"
 }
 
-// golden compares a picture with the file of that name.
-func golden(t *testing.T, name, picture string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(picture), 0o644))
-	}
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, string(text), picture, "make readme draws it")
-}
-
 // TestGameGolden draws the example's run.
 func TestGameGolden(t *testing.T) {
 	b, err := budget.Open(plan)
@@ -310,7 +295,7 @@ func TestGameGolden(t *testing.T) {
 	require.NoError(t, game(b))
 	f.signs = append(f.signs, sign{f.now, "close"})
 	require.NoError(t, b.Close())
-	golden(t, "game.svg", f.draw(t, "a game's memory over time", "Regions are loaded and frozen: init, systems, and "+
+	golden(t, "testdata/game.svg", f.draw(t, "a game's memory over time", "Regions are loaded and frozen: init, systems, and "+
 		"twice a level with temporaries. The frame's two buffers take turns. On scratch a scope opens in another in "+
 		"each frame. Close ends all."))
 }
@@ -366,7 +351,7 @@ func TestServerGolden(t *testing.T) {
 	end(eve)
 	end(fay)
 	require.NoError(t, b.Close())
-	golden(t, "server.svg", f.draw(t, "slots and leases over time", "Each match loads a slot of the region room and "+
+	golden(t, "testdata/server.svg", f.draw(t, "slots and leases over time", "Each match loads a slot of the region room and "+
 		"releases it. A match that comes while all three slots are acquired is refused. Each request opens a scope "+
 		"on scratch that it leases."))
 }

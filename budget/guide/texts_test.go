@@ -80,9 +80,14 @@ func with(plan budget.Plan, fn func(b *budget.Budget) string) string {
 	return fn(b)
 }
 
-// inLevel returns the error of a load of region level with fn.
-func inLevel(fn func(s scope.Scope) error) string {
-	return with(pond(), func(b *budget.Budget) string { return of(load(b.Region("level"), fn)) })
+// onPond returns the function of a message, which calls fn with the open budget of pond.
+func onPond(fn func(b *budget.Budget) string) func() string {
+	return func() string { return with(pond(), fn) }
+}
+
+// inLevel is onPond for the error of a load of region level with fn.
+func inLevel(fn func(s scope.Scope) error) func() string {
+	return onPond(func(b *budget.Budget) string { return of(load(b.Region("level"), fn)) })
 }
 
 func load(r budget.Region, fn func(s scope.Scope) error) error {
@@ -90,83 +95,63 @@ func load(r budget.Region, fn func(s scope.Scope) error) error {
 	return err
 }
 
-// onScratch returns the error of fn in a scope of a scratch arena.
-func onScratch(fn func(s scope.Scope) error) string {
-	return with(pond(), func(b *budget.Budget) string { return of(b.Scratch(0, 0).Do("query", fn)) })
+// onScratch is onPond for the error of fn in a scope of a scratch arena.
+func onScratch(fn func(s scope.Scope) error) func() string {
+	return onPond(func(b *budget.Budget) string { return of(b.Scratch(0, 0).Do("query", fn)) })
 }
 
 // full are the messages of requests that were refused for lack of room.
 var full = []message{
-	{"region", func() string {
-		return inLevel(func(s scope.Scope) error {
-			return scope.Label(s, "frogs", func() error {
-				frogMaker.Slice(s, 2000)
-				frogMaker.Slice(s, 1000)
-				return nil
-			})
+	{"region", inLevel(func(s scope.Scope) error {
+		return scope.Label(s, "frogs", func() error {
+			frogMaker.Slice(s, 2000)
+			frogMaker.Slice(s, 1000)
+			return nil
 		})
-	}},
-	{"temporaries", func() string {
-		return inLevel(func(s scope.Scope) error { s.Temp(1024).Bytes(2000); return nil })
-	}},
-	{"scopes", func() string {
-		return onScratch(func(s scope.Scope) error {
-			for {
-				s = s.Open("query")
-			}
-		})
-	}},
-	{"slots", func() string {
-		return with(pond(), func(b *budget.Budget) string {
-			must(b.Slots("room").Acquire())
-			must(b.Slots("room").Acquire())
-			_, err := b.Slots("room").Acquire()
-			return of(err)
-		})
-	}},
-	{"lease", func() string {
-		return with(pond(), func(b *budget.Budget) string {
-			b.Scratch(0, 0)
-			must(b.Lease(ctx))
-			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
-			defer cancel()
-			_, err := b.Lease(ctx)
-			return of(err)
-		})
-	}},
-	{"keys", func() string {
-		return onScratch(func(s scope.Scope) error {
-			names := container.NewStringMap(s, ids, 2, 16)
-			return errors.Join(names.Set("a", 1), names.Set("b", 2), names.Set("c", 3))
-		})
-	}},
-	{"keys", func() string {
-		return onScratch(func(s scope.Scope) error {
-			names := container.NewStringMap(s, ids, 2, 4)
-			return names.Set("tadpole", 1)
-		})
-	}},
-	{"pinned", func() string {
-		return inLevel(func(s scope.Scope) error {
-			c := cache.New(s, ids, frogMaker, 1)
-			must(c.Add(1))
-			_, err := c.Add(2)
-			return err
-		})
-	}},
-	{"large", func() string {
-		return inLevel(func(s scope.Scope) error {
-			return cache.NewBytes(s, 16*int(budget.KiB), cache.Options{}).Set([]byte("key"), make([]byte, 1<<14))
-		})
-	}},
-	{"ring", func() string {
-		return inState(func(_ *match, ring *save.Ring) error {
-			for tick := range uint64(3) {
-				must(0, ring.Take(tick))
-			}
-			return ring.Restore(ctx, 0)
-		})
-	}},
+	})},
+	{"temporaries", inLevel(func(s scope.Scope) error { s.Temp(1024).Bytes(2000); return nil })},
+	{"scopes", onScratch(func(s scope.Scope) error {
+		for {
+			s = s.Open("query")
+		}
+	})},
+	{"slots", onPond(func(b *budget.Budget) string {
+		must(b.Slots("room").Acquire())
+		must(b.Slots("room").Acquire())
+		_, err := b.Slots("room").Acquire()
+		return of(err)
+	})},
+	{"lease", onPond(func(b *budget.Budget) string {
+		b.Scratch(0, 0)
+		must(b.Lease(ctx))
+		ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		_, err := b.Lease(ctx)
+		return of(err)
+	})},
+	{"keys", onScratch(func(s scope.Scope) error {
+		names := container.NewStringMap(s, ids, 2, 16)
+		return errors.Join(names.Set("a", 1), names.Set("b", 2), names.Set("c", 3))
+	})},
+	{"keys", onScratch(func(s scope.Scope) error {
+		names := container.NewStringMap(s, ids, 2, 4)
+		return names.Set("tadpole", 1)
+	})},
+	{"pinned", inLevel(func(s scope.Scope) error {
+		c := cache.New(s, ids, frogMaker, 1)
+		must(c.Add(1))
+		_, err := c.Add(2)
+		return err
+	})},
+	{"large", inLevel(func(s scope.Scope) error {
+		return cache.NewBytes(s, 16*int(budget.KiB), cache.Options{}).Set([]byte("key"), make([]byte, 1<<14))
+	})},
+	{"ring", inState(func(_ *match, ring *save.Ring) error {
+		for tick := range uint64(3) {
+			must(0, ring.Take(tick))
+		}
+		return ring.Restore(ctx, 0)
+	})},
 	{"warning", func() (text string) {
 		plan := pond()
 		plan.Regions[1].Warn = 80
@@ -183,9 +168,9 @@ var full = []message{
 // match is the state of region room.
 type match struct{ Tick, Score uint64 }
 
-// inState returns the error of fn with a state and its ring of two snapshots.
-func inState(fn func(m *match, ring *save.Ring) error) string {
-	return with(pond(), func(b *budget.Budget) string {
+// inState is onPond for the error of fn with a state and its ring of two snapshots.
+func inState(fn func(m *match, ring *save.Ring) error) func() string {
+	return onPond(func(b *budget.Budget) string {
 		m, ring := begin[match](b)
 		return of(fn(m, ring))
 	})
@@ -247,13 +232,11 @@ const faulty = `{
 
 // lives are the messages of lifetimes: loads, frames, leases, Close.
 var lives = []message{
-	{"loading", func() string {
-		return with(pond(), func(b *budget.Budget) string {
-			return of(load(b.Region("systems"), func(s scope.Scope) error {
-				return load(b.Region("level"), func(scope.Scope) error { return nil })
-			}))
-		})
-	}},
+	{"loading", onPond(func(b *budget.Budget) string {
+		return of(load(b.Region("systems"), func(s scope.Scope) error {
+			return load(b.Region("level"), func(scope.Scope) error { return nil })
+		}))
+	})},
 	{"closed", func() string {
 		b := must(budget.Open(pond()))
 		must(0, b.Close())
@@ -270,24 +253,20 @@ var lives = []message{
 		must(b.Lease(ctx))
 		return of(b.Close())
 	}},
-	{"waited", func() string {
-		return with(pond(), func(b *budget.Budget) string {
-			must(0, load(b.Region("level"), func(scope.Scope) error { return nil }))
-			reader := b.Region("level").Reader("renderer")
-			reader.Pin()
-			defer reader.Unpin()
-			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
-			defer cancel()
-			return of(b.Region("level").Rewind(ctx))
-		})
-	}},
-	{"finalizer", func() string {
-		return onScratch(func(s scope.Scope) error {
-			s.Own(busyFile{})
-			s.Defer(func() { panic("no frog") })
-			return nil
-		})
-	}},
+	{"waited", onPond(func(b *budget.Budget) string {
+		must(0, load(b.Region("level"), func(scope.Scope) error { return nil }))
+		reader := b.Region("level").Reader("renderer")
+		reader.Pin()
+		defer reader.Unpin()
+		ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		return of(b.Region("level").Rewind(ctx))
+	})},
+	{"finalizer", onScratch(func(s scope.Scope) error {
+		s.Own(busyFile{})
+		s.Defer(func() { panic("no frog") })
+		return nil
+	})},
 }
 
 type busyFile struct{}
@@ -296,54 +275,40 @@ func (busyFile) Close() error { return errors.New("the file is busy") }
 
 // misuses are the messages of a caller's bugs.
 var misuses = []message{
-	{"bugs", func() string {
-		return with(pond(), func(b *budget.Budget) string {
-			query := b.Scratch(0, 0).Open("query")
-			query.Open("step")
-			return panicOf(func() { frogMaker.New(query) })
-		})
-	}},
-	{"bugs", func() string {
-		return with(pond(), func(b *budget.Budget) string {
-			query := b.Scratch(0, 0).Open("query")
-			must(0, query.Close())
-			return panicOf(func() { frogMaker.New(query) })
-		})
-	}},
-	{"bugs", func() string {
-		return with(pond(), func(b *budget.Budget) string {
-			var level scope.Scope
-			must(0, load(b.Region("level"), func(s scope.Scope) error { level = s; return nil }))
-			return panicOf(func() { frogMaker.New(level) })
-		})
-	}},
+	{"bugs", onPond(func(b *budget.Budget) string {
+		query := b.Scratch(0, 0).Open("query")
+		query.Open("step")
+		return panicOf(func() { frogMaker.New(query) })
+	})},
+	{"bugs", onPond(func(b *budget.Budget) string {
+		query := b.Scratch(0, 0).Open("query")
+		must(0, query.Close())
+		return panicOf(func() { frogMaker.New(query) })
+	})},
+	{"bugs", onPond(func(b *budget.Budget) string {
+		var level scope.Scope
+		must(0, load(b.Region("level"), func(s scope.Scope) error { level = s; return nil }))
+		return panicOf(func() { frogMaker.New(level) })
+	})},
 	{"bugs", func() string { return panicOf(func() { scope.Scope{}.Open("query") }) }},
-	{"bugs", func() string {
-		return with(pond(), func(b *budget.Budget) string {
-			query := b.Scratch(0, 0).Open("query")
-			list := container.NewList(query, frogMaker, 4)
-			must(0, query.Close())
-			return panicOf(func() { list.Push(frog{}) })
-		})
-	}},
-	{"bugs", func() string {
-		return inLevel(func(s scope.Scope) error {
-			pool := frogMaker.Pool(s, 4)
-			x := pool.Get()
-			pool.Put(x)
-			return errors.New(panicOf(func() { pool.Put(x) }))
-		})
-	}},
-	{"bugs", func() string {
-		return with(pond(), func(b *budget.Budget) string {
-			room := must(b.Slots("room").Acquire())
-			must(0, room.Release(ctx))
-			return of(room.Release(ctx))
-		})
-	}},
-	{"bugs", func() string {
-		return with(pond(), func(b *budget.Budget) string { return panicOf(func() { b.Region("lvl") }) })
-	}},
+	{"bugs", onPond(func(b *budget.Budget) string {
+		query := b.Scratch(0, 0).Open("query")
+		list := container.NewList(query, frogMaker, 4)
+		must(0, query.Close())
+		return panicOf(func() { list.Push(frog{}) })
+	})},
+	{"bugs", inLevel(func(s scope.Scope) error {
+		pool := frogMaker.Pool(s, 4)
+		x := pool.Get()
+		pool.Put(x)
+		return errors.New(panicOf(func() { pool.Put(x) }))
+	})},
+	{"bugs", onPond(func(b *budget.Budget) string {
+		room := must(b.Slots("room").Acquire())
+		must(0, room.Release(ctx))
+		return of(room.Release(ctx))
+	})},
+	{"bugs", onPond(func(b *budget.Budget) string { return panicOf(func() { b.Region("lvl") }) })},
 	{"bugs", func() string {
 		plan := pond()
 		plan.Frame = budget.FramePlan{}
@@ -364,26 +329,22 @@ type longer struct{ Tick, Score, Round uint64 }
 
 // files are the messages of saves, recordings and graphs.
 var files = []message{
-	{"file", func() string {
-		return with(pond(), func(b *budget.Budget) string {
-			_, older := begin[match](b)
-			_, newer := begin[longer](b)
-			var file bytes.Buffer
-			must(0, older.Take(1))
-			must(0, older.Write(&file, 1))
-			_, err := newer.Read(&file)
-			return of(err)
-		})
-	}},
-	{"file", func() string {
-		return inState(func(_ *match, ring *save.Ring) error {
-			var file bytes.Buffer
-			must(0, ring.Take(1))
-			must(0, ring.Write(&file, 1))
-			_, err := ring.Read(bytes.NewReader(file.Bytes()[:100]))
-			return err
-		})
-	}},
+	{"file", onPond(func(b *budget.Budget) string {
+		_, older := begin[match](b)
+		_, newer := begin[longer](b)
+		var file bytes.Buffer
+		must(0, older.Take(1))
+		must(0, older.Write(&file, 1))
+		_, err := newer.Read(&file)
+		return of(err)
+	})},
+	{"file", inState(func(_ *match, ring *save.Ring) error {
+		var file bytes.Buffer
+		must(0, ring.Take(1))
+		must(0, ring.Write(&file, 1))
+		_, err := ring.Read(bytes.NewReader(file.Bytes()[:100]))
+		return err
+	})},
 	{"graph", func() string {
 		return fired(flow.Source{Name: "door", Nodes: []flow.Node{
 			{Name: "used", Type: "event", Of: "line.used", List: then("a")},
@@ -412,5 +373,5 @@ func fired(source flow.Source) string {
 		runner.Begin()
 		defer runner.End()
 		return used.Fire(runner, graph, instance, 0, struct{}{})
-	})
+	})()
 }
