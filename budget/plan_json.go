@@ -100,21 +100,10 @@ func planText(value any) string {
 			return planText((*planSize)(&value.Size))
 		}
 		return planText(value.keys())
-	case *Demand:
-		return planText((*string)(value))
-	case *TrimWhen:
-		return planText((*string)(value))
 	case *Percent:
 		return fmt.Sprintf(`"%d%%"`, *value)
 	case *planTime:
 		return strconv.Quote(time.Duration(*value).String())
-	case *string:
-		quoted, _ := json.Marshal(*value) // a string never fails
-		return string(quoted)
-	case *int:
-		return strconv.Itoa(*value)
-	case *bool:
-		return "true"
 	case *planSize:
 		return strconv.Quote(sizeInPlan(uint64(*value)))
 	case *planPoint:
@@ -126,6 +115,9 @@ func planText(value any) string {
 		return planText((*planSize)(value))
 	case *planAddress:
 		return strconv.Quote(addressText(uint64(*value)))
+	default: // a string, a number or true
+		text, _ := json.Marshal(value) // never fails
+		return string(text)
 	}
 	return ""
 }

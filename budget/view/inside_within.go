@@ -183,7 +183,7 @@ func (d *insideDrawing) legend() {
 	d.y += 420
 	x := margin
 	for _, m := range meanings {
-		if !d.occurs(m.class) {
+		if m.class != "ground" && !bytes.Contains(d.body.Bytes(), []byte(`<rect class="`+m.class+`"`)) {
 			continue
 		}
 		if x+160+long(m.text) > width-margin {
@@ -207,8 +207,4 @@ var meanings = []struct{ class, text string }{
 	{"c5", "heaps, buddies, rings"}, {"c6", "arena headers"},
 	{"other", "the scope's nodes"}, {"c3", "temporaries"}, {"c3 pale", "reserved for them"}, {"c7", "several kinds"},
 	{"hatch", "padding"}, {"ground", "free"},
-}
-
-func (d *insideDrawing) occurs(class string) bool {
-	return class == "ground" || bytes.Contains(d.body.Bytes(), []byte(`<rect class="`+class+`"`))
 }

@@ -127,12 +127,20 @@ func (m memoryMap) draw(w io.Writer) error {
 		p.text("small size", width-margin, 320, "outside it: "+strings.Join(outside, ", "))
 	}
 	var list []string
+	edges := m.total // the pale bytes, so that all lines sum up to the plan's size
 	for i, part := range m.parts {
+		edges -= part.size * part.count
 		m.arenas(p, part)
 		m.line(p, i, part)
 		list = append(list, part.name+" "+sizeText(part.size*part.count))
 	}
-	m.edges(p)
+	if edges != 0 {
+		text := "pale: only addresses; every arena begins at a multiple of " + sizeText(edge)
+		if m.guarded() {
+			text += ", and ends with a guard"
+		}
+		m.line(p, len(m.parts), part{class: slackClass, name: "edges", size: edges, count: 1, text: text})
+	}
 	m.arrows(p)
 	return p.writeTo(w, title, "A memory map, bottom first: "+strings.Join(list, ", "),
 		listTop+lineHeight*px(len(m.parts)+1))
@@ -167,22 +175,6 @@ func (m memoryMap) line(p *picture, i int, part part) {
 	p.text("", margin+220, y, part.name)
 	p.text("size", sizeRight, y, sizeText(part.size*part.count))
 	p.text("small", sizeRight+240, y, clip(part.text, noteLetters))
-}
-
-// edges writes the line of the pale bytes, so that all lines sum up to the plan's size.
-func (m memoryMap) edges(p *picture) {
-	slack := m.total
-	for _, part := range m.parts {
-		slack -= part.size * part.count
-	}
-	if slack == 0 {
-		return
-	}
-	text := "pale: only addresses; every arena begins at a multiple of " + sizeText(edge)
-	if m.guarded() {
-		text += ", and ends with a guard"
-	}
-	m.line(p, len(m.parts), part{class: slackClass, name: "edges", size: slack, count: 1, text: text})
 }
 
 // arrows shows the order in which regions are rewound.

@@ -91,9 +91,10 @@ type stacked struct {
 }
 
 func reportLines(r budget.Report) (lines []reportLine) {
-	rest, several := r.Size, false
+	rest, several, outside := r.Size, false, heapLines(r.GoHeap)
 	for _, p := range reportParts(r) {
 		if p.Kind == cHeap {
+			outside = append(append(outside, p.lines()...), runtimeLines(r.CHeap, p.class)...)
 			continue
 		}
 		lines = append(lines, p.lines()...)
@@ -107,9 +108,17 @@ func reportLines(r budget.Report) (lines []reportLine) {
 			name: "slots, buffers and scratch arenas: together is their sum now; now and at most are of " +
 				"the fullest; pools: at most is the sum of each pool's own peak"})
 	}
-	lines = append(lines, outsideLines(r)...)
-	lines = append(lines, proxyLines(r)...)
-	return append(lines, badLines(r)...)
+	lines = append(lines, headed("outside the budget", outside)...)
+	lines = append(lines, headed("proxies", proxyLines(r))...)
+	return append(lines, headed("notes and errors", badLines(r))...)
+}
+
+// headed returns the lines with a head before them, or none.
+func headed(head string, lines []reportLine) []reportLine {
+	if len(lines) == 0 {
+		return nil
+	}
+	return append([]reportLine{{kind: headLine, name: head}}, lines...)
 }
 
 // reportPart is a part of the report with its drawing.
@@ -400,20 +409,6 @@ var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true
 // cHeap is the kind of the part that is C's malloc.
 const cHeap = "c_heap"
 
-// outsideLines returns the lines of the memory outside the budget: the Go heap and C's malloc.
-func outsideLines(r budget.Report) []reportLine {
-	lines := heapLines(r.GoHeap)
-	for _, p := range reportParts(r) {
-		if p.Kind == cHeap {
-			lines = append(append(lines, p.lines()...), runtimeLines(r.CHeap, p.class)...)
-		}
-	}
-	if lines == nil {
-		return nil
-	}
-	return append([]reportLine{{kind: headLine, name: "outside the budget"}}, lines...)
-}
-
 // runtimeLines returns lines of the part for Go's runtime, and of requests larger than the heap.
 func runtimeLines(c budget.CHeapReport, class string) (lines []reportLine) {
 	note := func(text string) { lines = append(lines, reportLine{kind: noteLine, class: class, name: text}) }
@@ -448,16 +443,13 @@ func heapLines(heap budget.GoHeap) []reportLine {
 }
 
 func proxyLines(r budget.Report) (lines []reportLine) {
-	if len(r.Proxies) == 0 {
-		return nil
-	}
 	var list []holder
 	most, refused := uint64(0), uint64(0)
 	for _, x := range r.Proxies {
 		list = append(list, holder{name: x.Name, bytes: x.Asked, peak: x.Peak, objects: x.Live})
 		most, refused = max(most, x.Asked, x.Peak), refused+x.Failed
 	}
-	lines = append([]reportLine{{kind: headLine, name: "proxies"}}, holders(list, "proxy", "c1", most, true)...)
+	lines = holders(list, "proxy", "c1", most, true)
 	if refused != 0 {
 		lines = append(lines, reportLine{kind: badLine, name: "proxies refused " + many(refused, "request")})
 	}
@@ -482,9 +474,6 @@ func badLines(r budget.Report) (lines []reportLine) {
 		lines = append(lines, reportLine{kind: badLine, name: fmt.Sprintf(
 			"leaks: %d scopes, %d owned values, %d finalizers failed, %d slots, %d leases of scratch, %d blocks",
 			l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch, l.Blocks)})
-	}
-	if len(lines) != 0 {
-		lines = append([]reportLine{{kind: headLine, name: "notes and errors"}}, lines...)
 	}
 	return lines
 }

@@ -55,7 +55,10 @@ func fold(d timeline.Data, samples int) folded {
 	for i := range d.Arenas {
 		line := &d.Arenas[i]
 		if i == 0 || line.Part != last {
-			t.part(line)
+			if t.parts++; t.parts <= bandsMost {
+				t.bands = append(t.bands, &band{class: classOf(line.Kind), name: line.Part, note: line.Note,
+					most: make([]uint64, t.samples), marks: make([]timeline.Mark, t.samples)})
+			}
 		}
 		last = line.Part
 		if t.parts == len(t.bands) {
@@ -67,15 +70,6 @@ func fold(d timeline.Data, samples int) folded {
 		b.expect(d, each)
 	}
 	return t
-}
-
-// part starts the part of an arena, with a band if there is space.
-func (t *folded) part(line *timeline.Arena) {
-	if t.parts++; t.parts > bandsMost {
-		return
-	}
-	t.bands = append(t.bands, &band{class: classOf(line.Kind), name: line.Part, note: line.Note,
-		most: make([]uint64, t.samples), marks: make([]timeline.Mark, t.samples)})
 }
 
 func (b *band) add(line *timeline.Arena, each int) {
