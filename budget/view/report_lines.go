@@ -379,8 +379,8 @@ func (p *reportPart) fullest() string {
 // after returns the lines after the part's holders: its pools, its caches and other metrics.
 func (p *reportPart) after() (lines []reportLine) {
 	if chunks, most := p.Value("pool_chunks"), p.Value("pool_chunks_peak"); chunks != 0 {
-		lines = append(lines, reportLine{kind: chunkLine, class: p.class, name: "pools, in chunks", of: chunks, alone: true,
-			cells:  cells{cellMost: {fmt.Sprint(most), most}, cellPlanned: {fmt.Sprint(chunks), chunks}},
+		lines = append(lines, reportLine{kind: chunkLine, class: p.class, name: "pools, in chunks", of: chunks,
+			alone: true, cells: cells{cellMost: {fmt.Sprint(most), most}, cellPlanned: {fmt.Sprint(chunks), chunks}},
 			detail: fmt.Sprintf("open pools: %s chunks, %s in use at most", exact(chunks), exact(most))})
 	}
 	note := func(text string) { lines = append(lines, reportLine{kind: noteLine, class: p.class, name: text}) }
