@@ -296,9 +296,8 @@ func TestGameGolden(t *testing.T) {
 	f.signs = append(f.signs, sign{f.now, "close"})
 	require.NoError(t, b.Close())
 	golden(t, "testdata/game.svg", f.draw(t, "a game's memory over time",
-		"Regions are loaded and frozen: init, systems, and "+
-			"twice a level with temporaries. The frame's two buffers take turns. On scratch a scope opens in another in "+
-			"each frame. Close ends all."))
+		"Regions are loaded and frozen: init, systems, and twice a level with temporaries. The frame's two buffers "+
+			"take turns. On scratch a scope opens in another in each frame. Close ends all."))
 }
 
 // TestServerGolden draws the slots and leases of a server.
@@ -353,7 +352,6 @@ func TestServerGolden(t *testing.T) {
 	end(fay)
 	require.NoError(t, b.Close())
 	golden(t, "testdata/server.svg", f.draw(t, "slots and leases over time",
-		"Each match loads a slot of the region room and "+
-			"releases it. A match that comes while all three slots are acquired is refused. Each request opens a scope "+
-			"on scratch that it leases."))
+		"Each match loads a slot of the region room and releases it. A match that comes while all three slots are "+
+			"acquired is refused. Each request opens a scope on scratch that it leases."))
 }
