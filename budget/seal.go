@@ -31,7 +31,7 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 //   - Allocations inside calls that a frame makes rarely, and inside the functions that these calls
 //     run, such as a loader: Load, Rewind, [Region.Release], Acquire, Trim, Reconfigure, Report,
 //     Published, Inside, Walk, Missing, NoHeap, the Open and Close of another budget,
-//     [Timeline.Read], the files and Ring.Diff of package save, and package record. Allocations
+//     Timeline.Read, the files and Ring.Diff of package save, and package record. Allocations
 //     before or after these calls do count, such as an escaping closure for Load, or work on the
 //     result of Published.
 //   - If a Load, Rewind, Release, Trim or Reconfigure runs between two NextFrames: allocations of

@@ -166,7 +166,7 @@ var rare = map[string]bool{
 	module + "budget/save.(*Ring).Diff":         true,
 	module + "budget/save.(*Ring).Read":         true,
 	module + "budget/save.(*Ring).Write":        true,
-	module + "budget/save.(*Ring).describeFile": true, // the first AppendFile
+	module + "budget/save.(*Ring).fileOf":       true, // the first AppendFile
 }
 
 // isRare reports whether the frame is in rare or in package record, which allocates for each new
