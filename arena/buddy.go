@@ -160,7 +160,7 @@ func (b Buddy) Stats() HeapStats {
 	size := x.End - x.First
 	return HeapStats{
 		Stats: Stats{Size: size, Used: x.Used, Free: size - x.Used, Peak: x.Peak},
-		Live:  x.Live, Reserve: min(x.Reserve, size), Failed: x.Failed, Damaged: x.Damaged,
+		Live:  x.Live, Reserve: min(x.Reserve, size), Failed: x.Failed,
 		Given: x.Given, Internal: x.Given - x.Asked, Scattered: x.Scattered,
 	}
 }

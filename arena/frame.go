@@ -76,8 +76,4 @@ func (f Frame) Stats() Stats {
 	return Stats{Size: h.Size, Used: h.Used(), Free: h.Limit - h.Cursor, Peak: h.Peak()}
 }
 
-// Padding returns the bytes of Used that aren't part of a request. Only checked builds count these
-// bytes; in other builds known is false.
-func (f Frame) Padding() (bytes uint64, known bool) { return f.its().Padding(), arena_c.Checked }
-
 func (f Frame) its() *arena_c.Frame { return made(f.header, "Frame") }

@@ -230,16 +230,12 @@ type HeapStats struct {
 	Live    uint64 // live blocks, a Shared's lock included
 	Reserve uint64 // bytes withheld
 	Failed  uint64 // requests refused as full since NewHeap or NewBuddy
-	Damaged uint64 // how often overwritten bytes were found: see Err
 
 	// Of a Heap:
 
 	// freed blocks that aren't merged; in checked builds also freed blocks that aren't reused for a
 	// while
 	Parked uint64
-	// the part of Failed for which a block may have fitted, deeper in its list than Alloc looks
-	Bounded uint64
-	Lost    uint64 // bytes of overwritten blocks that are out of service, in neither Used nor Free
 
 	// Of a Buddy:
 
@@ -254,8 +250,7 @@ func (h Heap) Stats() HeapStats {
 	size := x.End - x.First
 	return HeapStats{
 		Stats: Stats{Size: size, Used: x.Used, Free: size - x.Used - x.LostBytes, Peak: x.Peak()},
-		Live:  x.Live, Reserve: size - x.LostBytes - x.Most, Failed: x.Failed, Damaged: x.Damaged,
-		Parked: x.Parked + x.Rest.Blocks, Bounded: x.Bounded, Lost: x.LostBytes,
+		Live:  x.Live, Reserve: size - x.LostBytes - x.Most, Failed: x.Failed, Parked: x.Parked + x.Rest.Blocks,
 	}
 }
 

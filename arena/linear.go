@@ -67,10 +67,6 @@ func (l Linear) Reset() { l.its().Reset() }
 // Stats returns the counts of the near end.
 func (l Linear) Stats() Stats { return nearStats(l.its()) }
 
-// Padding returns the bytes that alignment has cost at the near end since Reset, rewound blocks
-// included. Only checked builds count these bytes; in other builds known is false.
-func (l Linear) Padding() (bytes uint64, known bool) { return l.its().Lost, arena_c.Checked }
-
 func nearStats(e *arena_c.Ends) Stats {
 	return Stats{Size: e.End - e.Start, Used: e.Cursor - e.Start, Free: e.Limit - e.Cursor,
 		Peak: max(e.High, e.Cursor) - e.Start}

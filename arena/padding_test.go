@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena"
-	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // TestStackPadding frees in every way, and compares Padding with a plain sum over the live blocks.
@@ -65,48 +64,6 @@ func TestStackPadding(t *testing.T) {
 			require.Equal(t, near.Size, near.Used+near.Free+far.Used)
 			require.Equal(t, [2]uint64{near.Size, near.Free}, [2]uint64{far.Size, far.Free})
 		}
-	}
-}
-
-func TestLinearPadding(t *testing.T) {
-	l, err := arena.NewLinear(arena.NewBlock(4096, 64))
-	require.NoError(t, err)
-	for range 2 {
-		l.Alloc(1, 1)
-		mark := l.Mark()
-		l.Alloc(8, 64)
-		assert.Nil(t, l.Alloc(4096, 64), "what isn't given costs nothing")
-		require.NoError(t, l.Rewind(mark))
-		l.Alloc(8, 8)
-		l.Far().Alloc(1, 64)
-		hasPadding(t, 63+7, l.Padding)
-		l.Reset()
-		hasPadding(t, 0, l.Padding)
-	}
-}
-
-func TestFramePadding(t *testing.T) {
-	f, err := arena.NewFrame(arena.NewBlock(4096, 64), 3)
-	require.NoError(t, err)
-	hasPadding(t, 0, f.Padding)
-	for i := range uint64(10) {
-		require.NotNil(t, f.Alloc(1, 1))
-		require.NotNil(t, f.Alloc(i, 32))
-		require.Nil(t, f.Alloc(4096, 1))
-		hasPadding(t, 31, f.Padding)
-		assert.Equal(t, 32+i, f.Stats().Used)
-		f.Next()
-		hasPadding(t, 0, f.Padding) // a new frame has no padding
-	}
-}
-
-// hasPadding checks that only a checked build counts padding, and that others report it as unknown.
-func hasPadding(t *testing.T, want uint64, padding func() (uint64, bool)) {
-	t.Helper()
-	bytes, known := padding()
-	assert.Equal(t, arena_c.Checked, known)
-	if known {
-		assert.Equal(t, want, bytes)
 	}
 }
 
