@@ -365,20 +365,6 @@ func (b *Budget) inside(regions reach) (names []string) {
 	return names
 }
 
-// isPinned reports whether a worker pins one of the regions. It makes no text.
-func (b *Budget) isPinned(regions reach) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, r := range regions.each {
-		for _, d := range r.readers {
-			if d.inside.Load() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // keepOut shuts the regions to workers until the load ends, and waits until no worker pins one. If
 // ctx ends first, it returns a line for each pin that is left. After a second it calls OnError: a
 // goroutine that waits for its own Unpin waits forever.
@@ -389,11 +375,13 @@ func (b *Budget) keepOut(ctx context.Context, l *load, regions reach) (still []s
 	}
 	start, reported := time.Now(), false
 	var timer *time.Timer // one for the whole wait, made when it is needed
-	for pause := time.Microsecond; b.isPinned(regions); pause = min(2*pause, time.Millisecond) {
+	for pause := time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
+		if still = b.inside(regions); still == nil {
+			return nil
+		}
 		if !reported && time.Since(start) > time.Second {
 			reported = true
-			b.note(fmt.Errorf("budget %q: %s waits: %s; call Unpin", b.plan.Name, l.name(),
-				strings.Join(b.inside(regions), ", ")))
+			b.note(fmt.Errorf("budget %q: %s waits: %s; call Unpin", b.plan.Name, l.name(), strings.Join(still, ", ")))
 		}
 		if timer == nil {
 			timer = time.NewTimer(pause)
@@ -407,7 +395,6 @@ func (b *Budget) keepOut(ctx context.Context, l *load, regions reach) (still []s
 		case <-timer.C:
 		}
 	}
-	return nil
 }
 
 func (b *Budget) leave(l *load) {

@@ -121,11 +121,8 @@ const Rest uint64 = math.MaxUint64
 // TrimWhen is the moment at which a region's free pages are returned to the system.
 type TrimWhen string
 
-// The moments.
-const (
-	TrimNever TrimWhen = ""      // only in a call of Trim
-	TrimEmpty TrimWhen = "empty" // when a Rewind, Release or Load empties a loaded region
-)
+// TrimEmpty is the moment when a Rewind, Release or Load empties a loaded region.
+const TrimEmpty TrimWhen = "empty"
 
 // Percent is a share of a size, 1 to 99; 0 is none. In JSON it is "80%".
 type Percent int

@@ -272,7 +272,7 @@ func (f *planFaults) regions(regions []RegionPlan) {
 		}
 		f.limits(regionLimitsKey(i), r.Limits, "the plan's")
 		f.warn(key+".warn", r.Warn)
-		if r.Trim != TrimNever && r.Trim != TrimEmpty {
+		if r.Trim != "" && r.Trim != TrimEmpty {
 			f.add(key+".trim", `%s is no moment of trimming: give "empty" or none`, jsonfile.Quote(string(r.Trim)))
 		}
 		if !utf8.ValidString(r.Note) {

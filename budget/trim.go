@@ -29,15 +29,8 @@ func (t Trimmed) String() string {
 	case t.Keeps != "":
 		return fmt.Sprintf("trimmed only %s, of C's malloc: %s", SizeText(t.Bytes), t.Keeps)
 	}
-	return fmt.Sprintf("trimmed %s; skipped %s and the scratch of %s", SizeText(t.Bytes), counted(t.Slots, "slot"),
-		counted(t.Leases, "lease"))
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("trimmed %s; skipped %s and the scratch of %s", SizeText(t.Bytes), plural(t.Slots, "slot"),
+		plural(t.Leases, "lease"))
 }
 
 // Trim returns free pages of the budget to the system:
@@ -266,7 +259,7 @@ func (b *Budget) trimKeys() {
 		b.refused = append(b.refused, cHeapKey+".trim: pages.lock is in force, so every page stays present")
 	}
 	for i, r := range b.plan.Regions {
-		if r.Trim == TrimNever {
+		if r.Trim == "" {
 			continue
 		}
 		why := b.keepsPages()
