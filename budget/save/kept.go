@@ -1,7 +1,6 @@
 package save
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/upfront-mem/upfront/scope/stack"
@@ -74,16 +73,6 @@ func (d *describer) kept(tenants []tenant) (list []keptLayout) {
 		}
 	}
 	return list
-}
-
-// differsKept returns the first difference between two parts' containers, or "".
-func (p *partLayout) differsKept(file *partLayout) string {
-	i, here, there := differIn(p.Kept, file.Kept, (*keptLayout).String)
-	if i < 0 {
-		return ""
-	}
-	return fmt.Sprintf("container %d of region %s: %s here, and %s in the file", i, p.Region, cmp.Or(here, "none"),
-		cmp.Or(there, "none"))
 }
 
 func (k *keptLayout) String() string {

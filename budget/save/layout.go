@@ -1,7 +1,6 @@
 package save
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -202,7 +201,8 @@ func (l *layout) differs(file *layout) string {
 		if here.Region != there.Region {
 			return differ("the region", here.Region, there.Region)
 		}
-		if text := here.differsOf(there); text != "" {
+		if text := differIn("the state of region %[2]s depends on %[3]s here, and on %[4]s in the file",
+			here.Region, "nothing", here.Of, there.Of, (*subject).String); text != "" {
 			return text
 		}
 		if here.Root != there.Root {
@@ -239,10 +239,12 @@ func (l *layout) differs(file *layout) string {
 				return differ(what, fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
 			}
 		}
-		if text := here.differsKept(there); text != "" {
+		if text := differIn("container %d of region %s: %s here, and %s in the file", here.Region, "none",
+			here.Kept, there.Kept, (*keptLayout).String); text != "" {
 			return text
 		}
-		if text := here.differsHeaps(there); text != "" {
+		if text := differIn("heap %d of State.Heap in region %s: %s here, and %s in the file", here.Region, "none",
+			here.Heaps, there.Heaps, (*heapLayout).String); text != "" {
 			return text
 		}
 		if here.Mark != there.Mark {
@@ -255,14 +257,4 @@ func (l *layout) differs(file *layout) string {
 	return ""
 }
 
-// differsHeaps returns the first difference between two parts' packed heaps, or "".
-func (p *partLayout) differsHeaps(file *partLayout) string {
-	i, here, there := differIn(p.Heaps, file.Heaps, func(h *heapLayout) string {
-		return fmt.Sprintf("%d bytes at %#x", h.Size, h.Offset)
-	})
-	if i < 0 {
-		return ""
-	}
-	return fmt.Sprintf("heap %d of State.Heap in region %s: %s here, and %s in the file", i, p.Region,
-		cmp.Or(here, "none"), cmp.Or(there, "none"))
-}
+func (h *heapLayout) String() string { return fmt.Sprintf("%d bytes at %#x", h.Size, h.Offset) }

@@ -1,7 +1,6 @@
 package save
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -32,21 +31,11 @@ func (st *State) Of(name string, sum uint64) {
 	st.of = append(st.of, subject{jsonfile.Printable(name), sum})
 }
 
-// differsOf returns the first difference between two parts' subjects, or "".
-func (p *partLayout) differsOf(file *partLayout) string {
-	i, here, there := differIn(p.Of, file.Of, (*subject).String)
-	if i < 0 {
-		return ""
-	}
-	return fmt.Sprintf("the state of region %s depends on %s here, and on %s in the file", p.Region,
-		cmp.Or(here, "nothing"), cmp.Or(there, "nothing"))
-}
-
-// differIn returns the first index at which two lists differ, or -1, and both texts there; the text
-// of a missing element is "".
-func differIn[T any](here, there []T, text func(*T) string) (i int, a, b string) {
+// differIn returns the first difference between two lists of a region, or "". The format is for the
+// index, the region, and both texts; none is the text of a missing element.
+func differIn[T any](format, region, none string, here, there []T, text func(*T) string) string {
 	for i := range max(len(here), len(there)) {
-		a, b = "", ""
+		a, b := none, none
 		if i < len(here) {
 			a = text(&here[i])
 		}
@@ -54,10 +43,10 @@ func differIn[T any](here, there []T, text func(*T) string) (i int, a, b string)
 			b = text(&there[i])
 		}
 		if a != b {
-			return i, a, b
+			return fmt.Sprintf(format, i, region, a, b)
 		}
 	}
-	return -1, "", ""
+	return ""
 }
 
 func (r *Ring) subjects() string {

@@ -2,6 +2,7 @@ package save_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -17,6 +18,7 @@ type Weather uint32
 // A Camp has tents; one is the chief's.
 type Camp struct {
 	Tents arena.Slice[Tent]
+	Name  arena.String
 	Chief uint32 // an index of Tents
 	Sky   Weather
 }
@@ -47,6 +49,7 @@ func ExampleState_Verify() {
 	camp, err := budget.Load(context.Background(), wood, func(s scope.Scope) (*Camp, error) {
 		state, camp := save.Begin(wood, s, camps)
 		camp.Tents = arena.SliceOf(wood.Base(), tents.Slice(s, 3))
+		camp.Name = arena.StringOf(wood.Base(), append(s.Bytes(5)[:0], "north"...))
 		pool := scouts.Pool(s, 8)
 		state.Verify(func(v save.View) error {
 			camp := save.At(v, camp)                  // the snapshot's copy
@@ -57,6 +60,8 @@ func ExampleState_Verify() {
 				}
 			}
 			switch {
+			case save.GetString(v, camp.Name) == "":
+				return errors.New("the camp has no name")
 			case len(tents) != 3 || camp.Chief >= 3:
 				return fmt.Errorf("the chief's tent is %d of %d", camp.Chief, len(tents))
 			case camp.Sky > 2:

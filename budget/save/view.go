@@ -13,8 +13,8 @@ import (
 
 // View is the argument of a function passed to [State.Verify]: a snapshot from outside, before the
 // ring holds the snapshot. [At] and [SliceAt] return the snapshot's copy of a value of the state.
-// [Get], [GetSlice] and [GetString] return values that links of the snapshot lead to. [All],
-// [AllHandles] and [GetHandle] return chunks of the snapshot's pools. The function may only read
+// [Get], [GetSlice] and [GetString] return values that links of the snapshot lead to. [All] and
+// [AllHandles] return chunks of the snapshot's pools. The function may only read
 // these values; a checked build panics if a function wrote to the snapshot and none failed. The
 // View is valid until the function returns. Outside of functions of Verify, the calls above panic.
 type View struct{ of *viewed }
@@ -204,17 +204,4 @@ func AllHandles[T any](v View, p scope.HandlePool[T]) iter.Seq2[arena.Handle[T],
 			}
 		}
 	}
-}
-
-// GetHandle returns the value of handle h in a pool of the snapshot, or nil if h is stale in the
-// snapshot. GetHandle panics if the pool isn't in the state.
-func GetHandle[T any](v View, p scope.HandlePool[T], h arena.Handle[T]) *T {
-	viewed := v.its()
-	pool := viewed.pool(scope.HeaderOfHandles(p), "GetHandle")
-	i := uint64(h) & arena_c.HandleIndex
-	x := viewed.live(pool, i)
-	if x == nil || viewed.handle(pool, i) != uint64(h) {
-		return nil
-	}
-	return (*T)(x)
 }
