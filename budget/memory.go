@@ -22,12 +22,6 @@ type supply interface {
 	Release() error
 }
 
-// pager is a supply that can lock and touch its pages.
-type pager interface {
-	Lock(parts ...platform.PageRun) error
-	Touch(parts ...platform.PageRun) error
-}
-
 // grant is the memory of a plan, with the wished demands that the system refused.
 type grant struct {
 	memory     supply
@@ -113,7 +107,7 @@ func (g *grant) furnish(r *platform.Reservation, pages Pages) error {
 }
 
 // lockParts locks the parts. Several parts split the range into more mappings.
-func (g *grant) lockParts(r pager) error {
+func (g *grant) lockParts(r *platform.Reservation) error {
 	if parts := uint64(len(g.parts)); parts > 1 && !platform.GoBacked {
 		if err := fitMappings(2*parts, fmt.Sprintf("to lock %d parts, with edges between them, takes", parts),
 			"have fewer slots, give them sizes that are multiples of 64KiB, or set pages.lock to \"off\""); err != nil {
@@ -173,7 +167,7 @@ func (l layout) kept() platform.Head {
 		Kind: fmt.Sprintf("tables of %d and %d bytes", l.tables.Head, l.tables.Headers)}
 }
 
-// given is the caller's block of OpenIn. It keeps a Go block alive.
+// given is the caller's block of OpenIn, or the tables of a dry budget. It keeps a Go block alive.
 type given struct {
 	block []byte
 	base  unsafe.Pointer
@@ -266,10 +260,18 @@ func (g *grant) committed() uint64 {
 	return size
 }
 
-func (g *grant) foreign() bool {
-	_, foreign := g.memory.(given)
-	return foreign
+// pages returns the system's range, or nil for the caller's block.
+func (g *grant) pages() *platform.Reservation {
+	switch m := g.memory.(type) {
+	case *platform.Reservation:
+		return m
+	case passing:
+		return m.Reservation
+	}
+	return nil
 }
+
+func (g *grant) foreign() bool { return g.pages() == nil }
 
 // guard calls do for the guard before arena first and the guard after each arena from there on.
 func (g *grant) guard(first int, do func(offset, size uint64) error) error {

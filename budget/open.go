@@ -33,17 +33,12 @@ func OpenScratch(workers int, size uint64) (*Budget, error) {
 }
 
 func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error) {
-	if err := plan.check(); err != nil {
+	b, l, err := newBudget(plan)
+	if err != nil {
 		return nil, err
 	}
-	plan = plan.resolved()
-	b := &Budget{plan: plan, left: newLeftOpen()}
-	l, err := plan.layout()
-	if err != nil {
-		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
-	}
 	if plan.GoHeap == Rest {
-		if b.heap, err = plan.goRest(l, plan.keeps(l), readLimits()); err != nil {
+		if b.heap, err = b.plan.goRest(l, b.plan.keeps(l), readLimits()); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
 		}
 		b.plan.GoHeap, l.plan.GoHeap, l.goRest = b.heap.Limit, b.heap.Limit, true
@@ -59,6 +54,18 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 	}
 	b.cycles = collections()
 	return b, nil
+}
+
+// newBudget checks the plan and lays it out.
+func newBudget(plan Plan) (b *Budget, l layout, err error) {
+	if err := plan.check(); err != nil {
+		return nil, l, err
+	}
+	b = &Budget{plan: plan.resolved(), left: newLeftOpen()}
+	if l, err = b.plan.layout(); err != nil {
+		return nil, l, fmt.Errorf("budget %q: %w", plan.Name, err)
+	}
+	return b, l, nil
 }
 
 func (b *Budget) layOut(l layout, from func(Plan, layout) (grant, error)) (err error) {

@@ -183,17 +183,12 @@ func (f *planFaults) expected(p Plan) {
 // sizeOf returns the size of a part's arenas. A region with the Rest has [Rest]; known reports
 // whether the plan has the part.
 func (p Plan) sizeOf(part string) (size uint64, known bool) {
-	switch part {
-	case "frame":
-		return p.Frame.Size, p.Frame.Buffers != 0
-	case "scratch":
-		return p.Scratch.Size, p.Scratch.Workers != 0
-	case cHeapKey:
+	if part == cHeapKey {
 		return p.CHeap.Size, p.CHeap.Size != 0
 	}
-	for _, r := range p.Regions {
-		if r.Name == part {
-			return r.Size, true
+	for _, s := range p.sized() {
+		if s.part == part {
+			return *s.size, s.count != 0
 		}
 	}
 	return 0, false

@@ -80,7 +80,7 @@ func (b *Budget) furnishMoved(first, last int, parts []platform.PageRun) error {
 			moved = append(moved, platform.PageRun{Offset: at, Size: end - at})
 		}
 	}
-	r, _ := b.memory.(pager)
+	r := b.pages()
 	switch {
 	case r == nil || len(moved) == 0:
 		return nil

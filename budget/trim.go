@@ -275,12 +275,7 @@ func (b *Budget) trimKeys() {
 // pagesAt returns the range that contains p and may return pages, and p's offset in it: the
 // budget, or the mirror of an asan build.
 func (b *Budget) pagesAt(p unsafe.Pointer) (r *platform.Reservation, at uint64) {
-	switch m := b.memory.(type) {
-	case *platform.Reservation:
-		r = m
-	case passing:
-		r = m.Reservation
-	}
+	r = b.pages()
 	if m := b.mirror; m != nil && uint64(uintptr(p)-uintptr(m.Base())) < m.Size() {
 		r = m
 	}
