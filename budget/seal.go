@@ -30,10 +30,10 @@ func (b *Budget) Seal() error { return b.seal("Seal", false) }
 //     sites.
 //   - Allocations inside calls that a frame makes rarely, and inside the functions that these calls
 //     run, such as a loader: Load, Rewind, [Region.Release], Acquire, Trim, Reconfigure, Report,
-//     Published, Inside, Walk, Missing, NoHeap, the Open and Close of another budget,
-//     Timeline.Read, the files and Ring.Diff of package save, and package record. Allocations
-//     before or after these calls do count, such as an escaping closure for Load, or work on the
-//     result of Published.
+//     Published, Walk, Missing, NoHeap, the Open and Close of another budget, Of and OfRegion of
+//     package inside, Timeline.Read, the files and Ring.Diff of package save, and package record.
+//     Allocations before or after these calls do count, such as an escaping closure for Load, or
+//     work on the result of Published.
 //   - If a Load, Rewind, Release, Trim or Reconfigure runs between two NextFrames: allocations of
 //     goroutines that began with another function, which may work for a loader, and allocations
 //     more than 32 calls deep. If owners load slots all the time, look for garbage in a test with

@@ -139,8 +139,7 @@ func (l *look) add(p *stack.Piece) {
 	t := Span{Offset: p.Offset, Size: p.Size, Padding: p.Padding, Kind: p.Kind, Type: p.Type(), Scope: p.Scope,
 		Label: p.Label, Ends: p.Ends(l.st), Order: p.Order, Made: l.calls.Of(p.Made())}
 	if p.Pool != nil {
-		pool := stack.PoolLayoutOf(p.Pool)
-		t.Pool, t.Ends = &pool, l.st.PoolObject(p.Pool)
+		t.Pool, t.Ends = stack.PoolLayoutOf(p.Pool), l.st.PoolObject(p.Pool)
 	}
 	l.Spans = append(l.Spans, t)
 }

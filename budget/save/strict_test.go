@@ -34,7 +34,8 @@ func TestStrict(t *testing.T) {
 		err = b.NextFrame()
 		return nil
 	}
-	warm := newPond(t, open(t, pondPlan()), "level", 3) // encoding/json learns the types of a description
+	// encoding/json learns the types of a description
+	warm := newPond(t, open(t, pondPlan()), "level", 3)
 	require.NoError(t, warm.ring.Take(0))
 	require.NoError(t, warm.ring.Write(io.Discard, 0))
 	require.NoError(t, b.SealStrict())

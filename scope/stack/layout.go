@@ -79,8 +79,7 @@ func (st *Stack) Layout(p unsafe.Pointer, room uint64) (l Layout, code arena_c.C
 		if x.Chunks > room || x.Stride == 0 || uint64(x.Count) > (room-x.Chunks)/x.Stride {
 			return l, arena_c.Corrupt
 		}
-		chunks := PoolLayoutOf(x)
-		l.Size, l.Pool = x.Chunks+x.Stride*uint64(x.Count), &chunks
+		l.Size, l.Pool = x.Chunks+x.Stride*uint64(x.Count), PoolLayoutOf(x)
 		return l, arena_c.OK
 	}
 	if end > room || l.Size > room {
@@ -121,9 +120,9 @@ func (l *Layout) add(p Part) {
 }
 
 // PoolLayoutOf describes the chunks of the pool with header p. Cost: O(chunks), and a copy.
-func PoolLayoutOf(p *arena_c.Pool) PoolLayout {
+func PoolLayoutOf(p *arena_c.Pool) *PoolLayout {
 	count := uint64(p.Count)
-	c := PoolLayout{Stride: p.Stride, Count: count, Live: p.Live(), Peak: p.Peak()}
+	c := &PoolLayout{Stride: p.Stride, Count: count, Live: p.Live(), Peak: p.Peak()}
 	states := make([]byte, count)
 	for i := range states {
 		states[i] = '?'
