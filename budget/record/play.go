@@ -39,7 +39,7 @@ type Error struct {
 	// in recordings of checked builds, the calls that led to the allocation: function and
 	// file:line, the innermost first
 	Made []string
-	Err  error // a full error with the key to raise, or an error for a missing region
+	err  error
 }
 
 // Error returns the error in one line, and further lines with the calls of Made.
@@ -52,14 +52,15 @@ func (e *Error) Error() string {
 	if len(e.Scopes) > 0 {
 		fmt.Fprintf(&b, ", in scope %s", quoted(e.Scopes))
 	}
-	fmt.Fprintf(&b, ": %v", e.Err)
+	fmt.Fprintf(&b, ": %v", e.err)
 	if len(e.Made) > 0 {
 		b.WriteString("\n\tasked at:\n\t\t" + strings.Join(e.Made, "\n\t\t"))
 	}
 	return b.String()
 }
 
-func (e *Error) Unwrap() error { return e.Err }
+// Unwrap returns a full error with the key to raise, or an error for a missing region.
+func (e *Error) Unwrap() error { return e.err }
 
 func quoted(names []string) string {
 	var list []string
@@ -313,11 +314,11 @@ func (p *player) event(a arena, kind uint64) (err error) {
 		return err
 	}
 	if a.Stack == nil {
-		return &Error{Played: p.Played, Err: missing(p.plan, a.name)}
+		return &Error{Played: p.Played, err: missing(p.plan, a.name)}
 	}
 	switch err := a.Play(e); {
 	case errors.Is(err, budget.ErrFull):
-		failed := &Error{Played: p.Played, Scopes: a.openScopes(), Err: err}
+		failed := &Error{Played: p.Played, Scopes: a.openScopes(), err: err}
 		if made != "" {
 			failed.Made = strings.Split(jsonfile.Printable(made, '\n'), "\n")
 		}
