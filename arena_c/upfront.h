@@ -19,9 +19,9 @@
  * Null       For a null argument or a header of zeros, each function that isn't inline returns a
  *            code, NULL or 0, or does nothing; upfront_mark_... don't check. Inline functions are
  *            fast paths: they trust that the arena exists and that their "pre:" holds. Of the
- *            inline functions only upfront_scope_alloc, upfront_scope_defer, upfront_scope_is_open
- *            and upfront_intrusive_init check for null. A header that was overwritten or copied
- *            isn't detected.
+ *            inline functions only upfront_scope_alloc, upfront_scope_defer and
+ *            upfront_scope_is_open check for null. A header that was overwritten or copied isn't
+ *            detected.
  * Walk       lists ranges by address and checks the words. It writes at most `room` ranges; *count
  *            is the number of all ranges. UPFRONT_CORRUPT: the words contradict each other; then
  *            *count is the number of ranges before the damage.
@@ -39,7 +39,6 @@
 #include "ends.h"
 #include "stack.h"
 #include "pool.h"
-#include "intrusive.h"
 #include "ring.h"
 #include "frame.h"
 #include "heap.h"

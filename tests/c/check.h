@@ -123,7 +123,6 @@ void test_ends(void);
 void test_stack(void);
 void test_pool(void);
 void test_handles(void);
-void test_intrusive(void);
 void test_pool_large(void);
 void test_scope(void);
 void test_scope_temp(void);

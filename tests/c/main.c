@@ -10,7 +10,6 @@ int main(void) {
     test_stack();
     test_pool();
     test_handles();
-    test_intrusive();
     test_pool_large();
     test_heap();
     test_heap_misuse();

@@ -260,23 +260,6 @@ static void nothing_is_made(unsigned char *w) {
     CHECK(holds(w, 4096, 0));
 }
 
-/* With chunks of no bytes or without a block, no chunk is made. */
-static void nothing_intrusive(unsigned char *w) {
-    const uint64_t strides[] = {0, 1, 4, 12, UINT64_MAX};
-    upfront_intrusive p;
-    size_t i;
-    upfront_intrusive_init(NULL, w, 64, 8);
-    for (i = 0; i <= sizeof strides / sizeof *strides; i++) {
-        memset(&p, 1, sizeof p);
-        if (i == 0)
-            upfront_intrusive_init(&p, NULL, 64, 8);
-        else
-            upfront_intrusive_init(&p, w, 64, strides[i - 1]);
-        NO(upfront_intrusive_get(&p));
-    }
-    CHECK(holds(w, 64, 0));
-}
-
 #ifdef UPFRONT_MIRROR
 
 static void nothing_mirror(unsigned char *w) {
@@ -332,7 +315,6 @@ void test_nothing(void) {
     }
     nothing_row(w);
     nothing_is_made(w);
-    nothing_intrusive(w);
     nothing_mirror(w);
     nothing_room(w);
     window_free(w, WINDOW);

@@ -160,18 +160,6 @@ static void handles(void) {
     (void)at;
 }
 
-static void intrusive(void) {
-    upfront_intrusive p;
-    upfront_intrusive_init(&p, room(), SIZE, 64);
-    for (uint32_t i = 0; i < 8192; i++)
-        things[i] = upfront_intrusive_get(&p);
-    for (int i = 0; i < SAMPLES; i++) {
-        uint32_t k = below(8192);
-        TIME(0, upfront_intrusive_put(&p, things[k]));
-        TIME(1, things[k] = upfront_intrusive_get(&p));
-    }
-}
-
 /* About 5000 live blocks. When the ring is full, the oldest are overwritten. */
 static void ring(void) {
     upfront_ring *r = upfront_ring_init(room(), SIZE);
@@ -260,7 +248,6 @@ static const struct program {
     {"stack", stack, {"alloc", "alloc, far", "free", "free, far", "rewind of 16"}, 0},
     {"pool", pool, {"put", "get"}, 0},
     {"pool with handles", handles, {"at", "put", "get"}, 0},
-    {"intrusive pool", intrusive, {"put", "get"}, 0},
     {"ring", ring, {"alloc", "free", "overwrite"}, 0},
     {"frame", frame, {"alloc", "next"}, 0},
     {"scope", scopes, {"open", "alloc", "defer", "temp", "close"}, 0},
