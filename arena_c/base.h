@@ -132,11 +132,6 @@ int upfront_refuses(void);
 #define UPFRONT_REQUEST(is) ((void)0)
 #endif
 
-/* Return the two parts of a count: asked bytes, and allocations modulo 2^26. */
-static inline uint64_t upfront_asked(uint64_t count) { return count & (UPFRONT_OBJECT - 1); }
-
-static inline uint64_t upfront_objects(uint64_t count) { return count / UPFRONT_OBJECT; }
-
 static inline int upfront_is_align(uint64_t align) {
     return align != 0 && (align & (align - 1)) == 0 && align <= UPFRONT_ALIGN_MAX;
 }

@@ -541,16 +541,6 @@ void upfront_buddy_plain(upfront_buddy *b) {
     upfront_leave(&b->busy);
 }
 
-uint32_t upfront_buddy_made(const upfront_buddy *b, const void *p) {
-#ifdef UPFRONT_CHECKED
-    upfront_note note;
-    return b != NULL && upfront_note_of(p, &note) && note.live ? note.made : 0;
-#else
-    (void)b, (void)p;
-    return 0;
-#endif
-}
-
 int upfront_buddy_check(const upfront_buddy *b, const void *p) {
     int64_t size = b != NULL && p == NULL ? 0 : upfront_buddy_size_of(b, p);
     return size < 0 ? (int)size : UPFRONT_OK;
@@ -562,32 +552,4 @@ void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size) {
         return upfront_buddy_realloc((upfront_buddy *)buddy, p, size);
     upfront_buddy_free((upfront_buddy *)buddy, p);
     return NULL;
-}
-
-uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t smallest) {
-    uint64_t end[40], orders, i, j; /* Li, in smallest blocks */
-    if (smallest == 0 || (smallest & (smallest - 1)) != 0 || (largest & (largest - 1)) != 0 || largest < smallest ||
-        live > UPFRONT_OFFSET_MAX)
-        return 0;
-    live /= smallest;
-    orders = (uint64_t)(__builtin_ctzll(largest) - __builtin_ctzll(smallest));
-    end[0] = live;
-    for (i = 1; i <= orders && buddy_blocks(i) <= live; i++) {
-        uint64_t left = live - buddy_blocks(i), windows = 0;
-        for (j = 0; j < i; j++) {
-            uint64_t below = (end[j] + buddy_blocks(i) - 1) >> i, can = left >> j;
-            if (can < below - windows) {
-                windows += can;
-                break;
-            }
-            left -= (below - windows) << j;
-            windows = below;
-        }
-        if (j == i)
-            windows += left >> i;
-        end[i] = (windows + 1) << i;
-        if (end[i] < end[i - 1])
-            end[i] = end[i - 1];
-    }
-    return end[i - 1] * smallest;
 }

@@ -29,8 +29,6 @@ package arena_c
 // #cgo nocallback upfront_buddy_largest
 // #cgo noescape upfront_buddy_phase
 // #cgo nocallback upfront_buddy_phase
-// #cgo noescape upfront_buddy_made
-// #cgo nocallback upfront_buddy_made
 // #cgo noescape upfront_buddy_plain
 // #cgo nocallback upfront_buddy_plain
 // #cgo noescape upfront_buddy_walk
@@ -139,9 +137,6 @@ func (b *Buddy) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 
 // SetPlain is upfront_buddy_plain.
 func (b *Buddy) SetPlain() { C.upfront_buddy_plain(b.c()) }
-
-// Made is upfront_buddy_made.
-func (b *Buddy) Made(p unsafe.Pointer) uint32 { return uint32(C.upfront_buddy_made(b.c(), p)) }
 
 // Reset is upfront_buddy_reset.
 func (b *Buddy) Reset() {

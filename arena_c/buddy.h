@@ -12,9 +12,10 @@
  *            not only a power of two.
  * Bound      A request succeeds exactly when a free block of its size or a larger one exists and
  *            the reserve allows it. Take a program with at most M live bytes, in blocks of at most
- *            n times the smallest, that only calls alloc and free. A buddy of
- *            upfront_buddy_robson_bound bytes never refuses it: M * (1 + log2(n) / 2) bytes if M is
- *            a multiple of 2n smallest blocks. This needs the lowest address for every request.
+ *            n times the smallest, that only calls alloc and free. If M is a multiple of 2n
+ *            smallest blocks, and the first block is aligned to the largest, a buddy of
+ *            M * (1 + log2(n) / 2) bytes never refuses it. tests/c/buddy.c has the bound of other M
+ *            and the proof. This needs the lowest address for every request.
  *            realloc breaks the bound: a block cut in place keeps its address, and a moving block
  *            exists twice meanwhile.
  * Cost       O(log2 of the smallest blocks), at most 31 levels down and up: alloc, free, size_of,
@@ -126,9 +127,8 @@ int64_t upfront_buddy_size_of(const upfront_buddy *b, const void *p);
  * upfront_buddy_size_of. */
 int upfront_buddy_check(const upfront_buddy *b, const void *p);
 
-/* As upfront_heap_plain and upfront_heap_made. */
+/* As upfront_heap_plain. */
 void upfront_buddy_plain(upfront_buddy *b);
-uint32_t upfront_buddy_made(const upfront_buddy *b, const void *p);
 
 /* Frees every block. Peaks, counts of refusals and the reserve stay. Cost: O(smallest blocks). */
 void upfront_buddy_reset(upfront_buddy *b);
@@ -155,23 +155,6 @@ int upfront_buddy_walk(const upfront_buddy *b, upfront_block *out, uint64_t room
 
 /* As upfront_heap_hook. */
 void *upfront_buddy_hook(void *buddy, void *p, size_t old, size_t size);
-
-/* Returns the size in bytes with which a buddy never refuses a program of this kind: the program
- * has at most `live` live bytes, in blocks of `smallest` to `largest` bytes (sizes of blocks, which
- * may be above the asked sizes), and only calls alloc and free. The first block must be at a
- * multiple of `largest`; at any other address add `largest`. The bound is exact: with one smallest
- * block less some program is refused. Returns 0 if a block size isn't a power of two, if `largest`
- * is below `smallest`, or if `live` is above UPFRONT_OFFSET_MAX.
- *
- * Proof. Count in smallest blocks. A block of order 0 is placed where all bytes below it are live,
- * so it ends at or below L0 = live. A block of order i is placed in the lowest free window of 2^i,
- * so each window below holds a live block. A window that begins below L0 holds at least one
- * smallest block. From L0 to L1 each window holds a block of order 1 or larger, and so on; above
- * L(i-1) it is full. The blocks in these windows take at most live - 2^i in
- * all, which bounds the number of windows and gives Li. The program that frees all but the smallest
- * block in each window, and then allocates all it may, reaches this bound. It is Robson's (1971):
- * with any allocator, some program of this kind needs live * (1 + log2(n) / 2) - n + 1. */
-uint64_t upfront_buddy_robson_bound(uint64_t live, uint64_t largest, uint64_t smallest);
 
 /* The rest is internal to buddy.c and buddy_walk.c.
  *

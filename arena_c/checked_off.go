@@ -26,6 +26,9 @@ func textOf(string) uint32 { return 0 }
 // Made returns the calls that made an object, in a checked build.
 func Made(canonical unsafe.Pointer) string { return "" }
 
+// BlockMade returns the calls that made a block of a heap or a buddy, in a checked build.
+func BlockMade(p unsafe.Pointer) Site { return Site{} }
+
 // Had returns the calls that made and freed a block of a heap or a buddy, in a checked build.
 func Had(p unsafe.Pointer) string { return "" }
 

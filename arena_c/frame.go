@@ -30,7 +30,7 @@ func (f *Frame) Used() uint64 { return f.Cursor - f.Start }
 // Peak returns the highest use of a buffer in bytes.
 func (f *Frame) Peak() uint64 { return f.Size - min(f.Limit-f.Cursor, f.Least) }
 
-// Padding is upfront_frame_padding.
+// Padding returns the padding bytes in the current buffer; 0 in builds that aren't checked.
 func (f *Frame) Padding() uint64 {
 	if !Checked {
 		return 0

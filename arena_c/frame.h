@@ -33,31 +33,10 @@ typedef struct upfront_frame {
     uint64_t unused[4];
 } upfront_frame;
 
-/* Returns the used bytes of the current buffer, with padding. */
-static inline uint64_t upfront_frame_used(const upfront_frame *f) { return f->arena.cursor - f->arena.start; }
-
-/* Returns the padding bytes in the current buffer; 0 in builds that aren't checked. */
-static inline uint64_t upfront_frame_padding(const upfront_frame *f) {
-#ifdef UPFRONT_CHECKED
-    return upfront_frame_used(f) - f->count;
-#else
-    (void)f;
-    return 0;
-#endif
-}
-
 /* Returns the highest use of a buffer in bytes. */
 static inline uint64_t upfront_frame_peak(const upfront_frame *f) {
     uint64_t free = f->arena.limit - f->arena.cursor;
     return f->size - (free < f->arena.least ? free : f->arena.least);
-}
-
-/* Returns the state of a frame: UPFRONT_OK for the current one, UPFRONT_ORDER for an earlier one
- * with live objects, UPFRONT_STALE for one whose objects are dead. */
-static inline int upfront_frame_check(const upfront_frame *f, uint64_t gen) {
-    if (f->arena.gen == gen)
-        return UPFRONT_OK;
-    return f->arena.gen - gen < f->buffers ? UPFRONT_ORDER : UPFRONT_STALE;
 }
 
 /* Returns size bytes for a frame, as upfront_arena_bump does. */

@@ -946,16 +946,6 @@ void upfront_heap_plain(upfront_heap *h) {
     upfront_leave(&h->busy);
 }
 
-uint32_t upfront_heap_made(const upfront_heap *h, const void *p) {
-#ifdef UPFRONT_CHECKED
-    upfront_note note;
-    return h != NULL && upfront_note_of(p, &note) && note.live ? note.made : 0;
-#else
-    (void)h, (void)p;
-    return 0;
-#endif
-}
-
 uint64_t upfront_heap_phase(upfront_heap *h) {
     uint64_t phase;
     if (h == NULL)

@@ -47,8 +47,6 @@ package arena_c
 // #cgo nocallback upfront_heap_phase
 // #cgo noescape upfront_heap_flush
 // #cgo nocallback upfront_heap_flush
-// #cgo noescape upfront_heap_made
-// #cgo nocallback upfront_heap_made
 // #cgo noescape upfront_heap_plain
 // #cgo nocallback upfront_heap_plain
 // #cgo noescape upfront_heap_walk
@@ -186,9 +184,6 @@ func (h *Heap) Check(p unsafe.Pointer) Code {
 
 // SetPlain is upfront_heap_plain.
 func (h *Heap) SetPlain() { C.upfront_heap_plain(h.c()) }
-
-// Made is upfront_heap_made.
-func (h *Heap) Made(p unsafe.Pointer) uint32 { return uint32(C.upfront_heap_made(h.c(), p)) }
 
 // Reset is upfront_heap_reset.
 func (h *Heap) Reset() {

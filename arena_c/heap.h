@@ -154,10 +154,6 @@ int upfront_heap_check(const upfront_heap *h, const void *p);
  * may have written. */
 void upfront_heap_plain(upfront_heap *h);
 
-/* Returns the number of the text (checked.h) that says where the live block at p was made; 0 if it
- * has no note. Always 0 in other builds. */
-uint32_t upfront_heap_made(const upfront_heap *h, const void *p);
-
 /* Frees every block. The counts of refusals, the peaks and the reserve stay. Old addresses are
  * refused. */
 void upfront_heap_reset(upfront_heap *h);

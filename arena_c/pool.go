@@ -72,7 +72,7 @@ func (p *Pool) generation(index uint64) *uint32 { return p.Number(uint64(p.Count
 // Handle is upfront_pool_handle.
 func (p *Pool) Handle(index uint64) uint64 { return uint64(*p.generation(index))<<32 | index }
 
-// Live is upfront_pool_live.
+// Live returns the number of chunks in use, live or leaving.
 func (p *Pool) Live() uint64 { return uint64(p.Count) - uint64(p.Retired) - p.Free }
 
 func (p *Pool) c() *C.upfront_pool { return (*C.upfront_pool)(checked(p)) }

@@ -88,9 +88,6 @@ static inline uint32_t *upfront_pool_generation(const upfront_pool *p, uint64_t 
     return upfront_pool_numbers(p) + p->count + index;
 }
 
-/* Returns the number of chunks in use, live or leaving. */
-static inline uint64_t upfront_pool_live(const upfront_pool *p) { return p->count - p->retired - p->free; }
-
 static inline uint64_t upfront_high64(uint64_t a, uint64_t b) {
 #ifdef __SIZEOF_INT128__
     __extension__ typedef unsigned __int128 upfront_u128;

@@ -79,8 +79,6 @@ static inline uint64_t upfront_ring_least(const upfront_ring *r) {
     return free < r->arena.least ? free : r->arena.least;
 }
 
-static inline uint64_t upfront_ring_peak(const upfront_ring *r) { return upfront_ring_size(r) - upfront_ring_least(r); }
-
 /* Makes a block at `at`, with its word at `word`. Returns its first byte. pre: it fits there. */
 static inline void *upfront_ring_put(upfront_ring *r, uint64_t word, uint64_t at, uint64_t size) {
     upfront_arena *a = &r->arena;

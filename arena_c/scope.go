@@ -143,7 +143,7 @@ func (h *Scopes) Bytes(depth uint64) uint64 {
 	return end - h.Record(depth).Mark
 }
 
-// Freeze is upfront_scopes_freeze.
+// Freeze ends allocation in the topmost scope, which stays alive until it closes.
 func (h *Scopes) Freeze() { h.Gen = 0 }
 
 // Newest returns the object and the word of the node whose object is at offset chain. pre: chain
@@ -170,7 +170,7 @@ func (r *Row) Used() uint64 { return r.Arena.Cursor - r.Arena.Start + r.End - r.
 // Size returns the bytes of the arena.
 func (r *Row) Size() uint64 { return r.End - r.Arena.Start }
 
-// Peak is upfront_row_peak.
+// Peak returns the highest number of bytes in use at once.
 func (r *Row) Peak() uint64 { return r.Size() - min(r.Arena.Limit-r.Arena.Cursor, r.Arena.Least) }
 
 // ResetPeak restarts Peak at the present use.

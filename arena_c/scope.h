@@ -128,13 +128,6 @@ static inline uint64_t upfront_row_used(const upfront_row *r) {
     return a->cursor - a->start + (r->end - a->limit);
 }
 
-/* Returns the highest number of bytes in use at once. */
-static inline uint64_t upfront_row_peak(const upfront_row *r) {
-    const upfront_arena *a = &r->arena.arena;
-    uint64_t free = a->limit - a->cursor;
-    return r->end - a->start - (free < a->least ? free : a->least);
-}
-
 static inline upfront_record *upfront_scopes_top(const upfront_scopes *h) { return upfront_scopes_record(h, h->depth); }
 
 static inline void upfront_scopes_count(upfront_scopes *h, uint64_t size) {
@@ -277,9 +270,6 @@ static inline void upfront_scopes_close(upfront_scopes *h) {
     if (over)
         upfront_mark_over(upfront_arena_at(a, a->start), upfront_row_of(h)->end - a->start);
 }
-
-/* Ends allocation in the topmost scope, which stays alive until it closes. */
-static inline void upfront_scopes_freeze(upfront_scopes *h) { h->arena.gen = 0; }
 
 static inline int upfront_scope_is_open(upfront_scope s) {
     return s.arena != NULL && s.arena->arena.gen == s.gen && s.gen != 0;

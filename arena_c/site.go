@@ -14,6 +14,12 @@ package arena_c
 // }
 // #cgo noescape upfront_made_of
 // #cgo nocallback upfront_made_of
+// static inline uint32_t upfront_note_made_of(uintptr_t p) {
+//     upfront_note note;
+//     return upfront_note_of((const void *)p, &note) && note.live ? note.made : 0;
+// }
+// #cgo noescape upfront_note_made_of
+// #cgo nocallback upfront_note_made_of
 // #cgo noescape upfront_text_add
 // #cgo nocallback upfront_text_add
 // #cgo noescape upfront_text
@@ -111,6 +117,12 @@ func Text(id uint32) string {
 func Made(canonical unsafe.Pointer) string {
 	made := Site{calls: uint32(C.upfront_made_of(C.uintptr_t(uintptr(canonical))))}
 	return made.Tell("made")
+}
+
+// BlockMade returns the Site of the calls that made the live block of a heap or a buddy at p. It
+// is the zero Site if the block has no note.
+func BlockMade(p unsafe.Pointer) Site {
+	return Site{calls: uint32(C.upfront_note_made_of(C.uintptr_t(uintptr(p))))}
 }
 
 // Had is Site.Tell for the calls that made and freed the block of a heap or a buddy that contains

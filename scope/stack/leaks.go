@@ -61,7 +61,6 @@ func (st *Stack) whose(kind arena_c.RoomKind, header unsafe.Pointer, live uint64
 	}
 	var list []allocated
 	add := func(p unsafe.Pointer, x interface {
-		Made(p unsafe.Pointer) uint32
 		SizeOf(p unsafe.Pointer) (uint64, arena_c.Code)
 	}) {
 		lock := func(r Room) bool { return r.Kind == arena_c.RoomShared && r.Offset == st.h.Offset(p) }
@@ -69,7 +68,7 @@ func (st *Stack) whose(kind arena_c.RoomKind, header unsafe.Pointer, live uint64
 			return
 		}
 		size, _ := x.SizeOf(p)
-		site := arena_c.SiteOf(x.Made(p))
+		site := arena_c.BlockMade(p)
 		i := slices.IndexFunc(list, func(a allocated) bool { return a.at == site })
 		if i < 0 {
 			i, list = len(list), append(list, allocated{at: site})

@@ -417,6 +417,46 @@ static void buddy_pads(uint64_t seed, uint64_t size, uint64_t steps, uint64_t ea
     window_free(w, size);
 }
 
+/* Returns the size in bytes with which a buddy never refuses a program of this kind: the program
+ * has at most `live` live bytes, in blocks of `smallest` to `largest` bytes (sizes of blocks, which
+ * may be above the asked sizes), and only calls alloc and free. The first block must be at a
+ * multiple of `largest`; at any other address add `largest`. The bound is exact: with one smallest
+ * block less some program is refused. pre: block sizes are powers of two, and `largest` is at least
+ * `smallest`.
+ *
+ * Proof. Count in smallest blocks. A block of order 0 is placed where all bytes below it are live,
+ * so it ends at or below L0 = live. A block of order i is placed in the lowest free window of 2^i,
+ * so each window below holds a live block. A window that begins below L0 holds at least one
+ * smallest block. From L0 to L1 each window holds a block of order 1 or larger, and so on; above
+ * L(i-1) it is full. The blocks in these windows take at most live - 2^i in
+ * all, which bounds the number of windows and gives Li. The program that frees all but the smallest
+ * block in each window, and then allocates all it may, reaches this bound. It is Robson's (1971):
+ * with any allocator, some program of this kind needs live * (1 + log2(n) / 2) - n + 1. */
+static uint64_t robson_bound(uint64_t live, uint64_t largest, uint64_t smallest) {
+    uint64_t end[40], orders, i, j; /* Li, in smallest blocks */
+    live /= smallest;
+    orders = (uint64_t)(__builtin_ctzll(largest) - __builtin_ctzll(smallest));
+    end[0] = live;
+    for (i = 1; i <= orders && (UINT64_C(1) << i) <= live; i++) {
+        uint64_t left = live - (UINT64_C(1) << i), windows = 0;
+        for (j = 0; j < i; j++) {
+            uint64_t below = (end[j] + (UINT64_C(1) << i) - 1) >> i, can = left >> j;
+            if (can < below - windows) {
+                windows += can;
+                break;
+            }
+            left -= (below - windows) << j;
+            windows = below;
+        }
+        if (j == i)
+            windows += left >> i;
+        end[i] = (windows + 1) << i;
+        if (end[i] < end[i - 1])
+            end[i] = end[i - 1];
+    }
+    return end[i - 1] * smallest;
+}
+
 /* Visits all states that a program can reach with at most `live` smallest blocks, in blocks of at
  * most 2^orders. Reports whether a request is refused in one of them. */
 enum { ROBSON_STATES = 8192, ROBSON_KEYS = 4 * ROBSON_STATES };
@@ -478,7 +518,7 @@ static void buddy_is_exact(void) {
     robson_states = (buddy_state *)(void *)window_new(ROBSON_STATES * sizeof *robson_states);
     for (orders = 0; orders <= 3; orders++)
         for (live = 1; live <= (orders < 2 ? 8 : 9); live++) {
-            uint64_t bound = upfront_buddy_robson_bound(64 * live, UINT64_C(64) << orders, 64) / 64;
+            uint64_t bound = robson_bound(64 * live, UINT64_C(64) << orders, 64) / 64;
             CHECK(!robson_refused(w, live, orders, bound));
             states += robson_count;
             CHECK(bound == 1 || robson_refused(w, live, orders, bound - 1));
@@ -527,22 +567,13 @@ static void buddy_meets_robson(void) {
     uint64_t orders;
     for (orders = 0; orders <= 9; orders++) {
         uint64_t largest = UINT64_C(64) << orders;
-        uint64_t bound = upfront_buddy_robson_bound(LIVE, largest, 64);
+        uint64_t bound = robson_bound(LIVE, largest, 64);
         CHECK_EQ(bound, LIVE + LIVE / 2 * (orders < 9 ? orders : 8));
         CHECK(!robson_program(buddy_of(w, bound / 64, 0), LIVE, orders));
         CHECK(robson_program(buddy_of(w, bound / 64 - 1, 0), LIVE, orders));
         /* `largest` more are enough at any address */
         CHECK(!robson_program(buddy_of(w, (bound + largest) / 64, 3), LIVE, orders));
     }
-    CHECK_EQ(upfront_buddy_robson_bound(LIVE, 2 * LIVE, 64),
-          upfront_buddy_robson_bound(LIVE, LIVE, 64));
-    CHECK_EQ(upfront_buddy_robson_bound(LIVE + 63, 64, 64), LIVE);
-    CHECK_EQ(upfront_buddy_robson_bound(UPFRONT_OFFSET_MAX, UINT64_C(1) << 63, 1),
-          UPFRONT_OFFSET_MAX / 2 * 39);
-    CHECK(upfront_buddy_robson_bound(LIVE, 96, 64) == 0 &&
-          upfront_buddy_robson_bound(LIVE, 64, 48) == 0);
-    CHECK(upfront_buddy_robson_bound(LIVE, 64, 128) == 0 &&
-          upfront_buddy_robson_bound(UPFRONT_OFFSET_MAX + 1, 64, 64) == 0);
     window_free(w, 2 * UPFRONT_ALIGN_MAX);
 }
 

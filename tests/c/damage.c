@@ -248,7 +248,7 @@ static void loop_goes_on(void) {
         CHECK(room < DAMAGE_RING);
         loop_in((unsigned char *)upfront_ring_alloc(r, i < 6 ? room : i, 8), i < 6 ? room : i);
         loop_in((unsigned char *)upfront_ring_overwrite(r, 5 * i, 1), 5 * i);
-        CHECK(upfront_ring_peak(r) <= upfront_ring_size(r));
+        CHECK(upfront_ring_least(r) <= upfront_ring_size(r));
     }
     CHECK_EQ(upfront_ring_reset(r, r->arena.gen), UPFRONT_OK);
     CHECK(upfront_ring_walk(r, NULL, 0, &count) == UPFRONT_OK && count == 0);

@@ -32,7 +32,7 @@ static void frame_arguments(void) {
         CHECK(upfront_frame_alloc(f, 129, 1) == NULL);
         CHECK(upfront_frame_alloc(f, 128, 1) != NULL);
         CHECK(upfront_frame_alloc(f, 1, 1) == NULL);
-        CHECK_EQ(upfront_frame_used(f), 128);
+        CHECK_EQ(f->arena.cursor - f->arena.start, 128);
     }
     window_free(w, WINDOW);
 }
@@ -46,10 +46,8 @@ static void frame_of_one(void) {
     CHECK_EQ(f->size, 4096 - 128);
     upfront_frame_next(f);
     CHECK_EQ(f->current, 0);
-    CHECK_EQ(upfront_frame_used(f), 0);
+    CHECK_EQ(f->arena.cursor - f->arena.start, 0);
     CHECK_EQ(upfront_frame_peak(f), 100);
-    CHECK_EQ(upfront_frame_check(f, gen), UPFRONT_STALE);
-    CHECK_EQ(upfront_frame_check(f, f->arena.gen), UPFRONT_OK);
     CHECK(upfront_frame_bump(f, gen, 8, 7) == NULL);
     CHECK(upfront_frame_alloc(f, 100, 8) == first);
     window_free(w, WINDOW);
@@ -61,19 +59,15 @@ static void frame_figures(void) {
     CHECK_EQ(upfront_frame_peak(f), 0);
     CHECK(upfront_frame_alloc(f, 100, 8) != NULL);
     CHECK_EQ(upfront_frame_peak(f), 100);
-    CHECK_EQ(upfront_frame_check(f, f->arena.gen), UPFRONT_OK);
     upfront_frame_next(f);
     CHECK(upfront_frame_alloc(f, 10, 8) != NULL);
-    CHECK_EQ(upfront_frame_check(f, f->arena.gen - 1), UPFRONT_ORDER);
-    CHECK_EQ(upfront_frame_check(f, f->arena.gen - 2), UPFRONT_STALE);
-    CHECK_EQ(upfront_frame_used(f), 10);
+    CHECK_EQ(f->arena.cursor - f->arena.start, 10);
     CHECK_EQ(upfront_frame_peak(f), 100);
     CHECK(upfront_frame_alloc(f, 5000, 8) == NULL);
     CHECK_EQ(f->arena.asked, UPFRONT_ASKED | 5000);
     upfront_frame_next(f);
     upfront_frame_next(f);
     CHECK_EQ(f->arena.asked, 0);
-    CHECK_EQ(upfront_frame_check(f, f->arena.gen + 1), UPFRONT_STALE); /* a future frame */
     CHECK_EQ(upfront_frame_peak(f), 100);
     window_free(w, WINDOW);
 }

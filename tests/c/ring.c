@@ -7,7 +7,7 @@ enum { RING_WORD = UPFRONT_RING_WORD, RING_HEAD = sizeof(upfront_ring) };
 static void ring_check(const upfront_ring *r, uint64_t size) {
     const upfront_arena *a = &r->arena;
     CHECK(a->start == RING_HEAD && r->end == size && a->next == a->gen && r->oldest % RING_WORD == 0);
-    CHECK(upfront_ring_used(r) <= upfront_ring_peak(r) && upfront_ring_peak(r) <= upfront_ring_size(r));
+    CHECK(upfront_ring_least(r) <= upfront_ring_size(r) - upfront_ring_used(r));
     CHECK_EQ(upfront_ring_used(r) == 0 && a->cursor == a->start, r->count == 0);
     if (r->seam == 0)
         CHECK(a->start <= r->oldest && r->oldest <= a->cursor && a->cursor <= r->end && a->limit == r->end);
@@ -107,7 +107,7 @@ static void ring_seam(void) {
     CHECK_EQ(upfront_ring_used(r), 59);
     CHECK_EQ(upfront_ring_room(r), 200 - 64 - RING_WORD);
     ring_give(r, SIZE, c);
-    CHECK_EQ(upfront_ring_peak(r), 200 - (80 - 59));
+    CHECK_EQ(upfront_ring_least(r), upfront_ring_size(r) - 200 + (80 - 59));
     CHECK_EQ(upfront_ring_reset(r, r->arena.gen), UPFRONT_OK);
     CHECK(is_marked(d, 1));
     ring_check(r, SIZE);

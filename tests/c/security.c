@@ -167,13 +167,11 @@ static void suite_notes(unsigned char *w, int of_buddy) {
     char *p;
     UPFRONT_SITE(77);
     p = (char *)s.alloc(s.arena, 300);
-    CHECK_EQ(of_buddy ? upfront_buddy_made((upfront_buddy *)s.arena, p) : upfront_heap_made((upfront_heap *)s.arena,
-        p), 77);
+    CHECK(upfront_note_of(p, &note) && note.live && note.made == 77);
     UPFRONT_SITE(78);
     CHECK_EQ(s.give(s.arena, p), UPFRONT_OK);
     UPFRONT_SITE(0);
-    CHECK_EQ(of_buddy ? upfront_buddy_made((upfront_buddy *)s.arena, p) : upfront_heap_made((upfront_heap *)s.arena,
-        p), 0);
+    CHECK(upfront_note_of(p, &note) && !note.live);
     p[100] = 7;
     if (of_buddy)
         upfront_buddy_reset((upfront_buddy *)s.arena);

@@ -98,9 +98,6 @@ func Open(h *arena_c.Scopes) (gen uint64) { return uint64(C.upfront_scopes_open(
 // Close is upfront_scopes_close.
 func Close(h *arena_c.Scopes) { C.upfront_scopes_close(scopes(h)) }
 
-// Freeze is upfront_scopes_freeze.
-func Freeze(h *arena_c.Scopes) { C.upfront_scopes_freeze(scopes(h)) }
-
 // Cut is upfront_arena_cut.
 func Cut(h *arena_c.Scopes, to uint64) { C.upfront_arena_cut(own(h), C.uint64_t(to)) }
 
@@ -116,9 +113,6 @@ func Address(h *arena_c.Scopes, offset uint64) unsafe.Pointer {
 
 // Used is upfront_row_used.
 func Used(r *arena_c.Row) uint64 { return uint64(C.upfront_row_used(row(r))) }
-
-// Peak is upfront_row_peak.
-func Peak(r *arena_c.Row) uint64 { return uint64(C.upfront_row_peak(row(r))) }
 
 // RowOf is upfront_row_of.
 func RowOf(h *arena_c.Scopes) *arena_c.Row {
@@ -220,13 +214,9 @@ func FrameBump(f *arena_c.Frame, gen, size, mask uint64) unsafe.Pointer {
 		C.uint64_t(mask))
 }
 
-// FrameFigures is upfront_frame_used, _peak and _padding; FrameLive is upfront_frame_check.
-func FrameFigures(f *arena_c.Frame) (used, peak, padding uint64) {
-	c := (*C.upfront_frame)(unsafe.Pointer(f))
-	return uint64(C.upfront_frame_used(c)), uint64(C.upfront_frame_peak(c)), uint64(C.upfront_frame_padding(c))
-}
-func FrameLive(f *arena_c.Frame, gen uint64) bool {
-	return C.upfront_frame_check((*C.upfront_frame)(unsafe.Pointer(f)), C.uint64_t(gen)) != C.UPFRONT_STALE
+// FramePeak is upfront_frame_peak.
+func FramePeak(f *arena_c.Frame) uint64 {
+	return uint64(C.upfront_frame_peak((*C.upfront_frame)(unsafe.Pointer(f))))
 }
 
 // MapSize is upfront_map_size.
