@@ -130,42 +130,6 @@ void upfront_map_over(upfront_map *m) {
         end_row(upfront_map_row(m, i));
 }
 
-/* Reports whether row `other`, at or above `row`, is rewound with it: the row itself, and for a
- * region each other region that isn't a sibling. */
-static int goes_along(const upfront_map *m, uint64_t row, uint64_t other) {
-    const upfront_row *r = upfront_map_row(m, row), *o = upfront_map_row(m, other);
-    return other == row ||
-           (r->kind == UPFRONT_REGION && o->kind == UPFRONT_REGION && upfront_row_group(o) != upfront_row_group(r));
-}
-
-static int is_c_row(const upfront_row *r) {
-    return !((r->arena.odd | r->temp.odd) & UPFRONT_CLOSING) && upfront_scopes_is_c(&r->temp, 0) &&
-           upfront_scopes_is_c(&r->arena, 0);
-}
-
-static void empty(upfront_row *r) {
-    upfront_scopes *h = &r->arena;
-    h->odd |= UPFRONT_CLOSING;
-    for (; h->depth != 0; upfront_scopes_close(h)) {
-        h->arena.gen = 0;
-        upfront_scopes_run(h, upfront_scopes_top(h)->chain);
-    }
-    h->odd &= ~(uint64_t)UPFRONT_CLOSING;
-}
-
-int upfront_map_rewind(upfront_map *m, uint64_t row) {
-    uint64_t i;
-    if (m == NULL || row >= m->rows)
-        return UPFRONT_BAD_ARGUMENT;
-    for (i = row; i < m->rows; i++)
-        if (goes_along(m, row, i) && !is_c_row(upfront_map_row(m, i)))
-            return UPFRONT_ORDER;
-    for (i = m->rows; i-- > row;)
-        if (goes_along(m, row, i))
-            empty(upfront_map_row(m, i));
-    return UPFRONT_OK;
-}
-
 /* Reports whether the sizes are for whole groups of siblings and need exactly the rows' bytes. */
 static int may_reconfigure(const upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count) {
     const upfront_row *first = upfront_map_row(m, row), *last = upfront_map_row(m, row + count - 1);

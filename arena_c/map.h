@@ -4,12 +4,10 @@
  *
  * Algorithm  Arenas follow each other. Each begins at an edge, a multiple of UPFRONT_EDGE, and ends
  *            after its size. All headers are in the tables at the bottom, on pages that no arena
- *            shares. Regions rewind in reverse order: top first. A line of the plan may stand for
- *            equal siblings. Each sibling has a row, and is rewound without the others. The bytes
- *            up to an edge, the guards and the spare part of the head take addresses but no memory.
+ *            shares. A line of the plan may stand for equal siblings, each with a row. The bytes up
+ *            to an edge, the guards and the spare part of the head take addresses but no memory.
  * Bound      The layout depends only on the plan, not on the page size or the address.
- * Cost       init, walk, reconfigure: O(rows * (slots + pools)). rewind: O(rows, open scopes and
- *            their nodes).
+ * Cost       init, walk, reconfigure: O(rows * (slots + pools)).
  * Source     The memory maps of consoles; Llopis, "Start Pre-allocating And Stop Worrying". */
 #ifndef UPFRONT_MAP_H
 #define UPFRONT_MAP_H
@@ -189,11 +187,6 @@ void upfront_map_over(upfront_map *m);
  * sum than before; siblings differ or are split; or a row doesn't exist. A refusal changes
  * nothing. */
 int upfront_map_reconfigure(upfront_map *m, uint64_t row, const uint64_t *sizes, uint64_t count);
-
-/* Closes every pool and scope of the row, newest first, and runs C's finalizers. For a region, the
- * regions above it are rewound first, top first, but not its siblings. UPFRONT_ORDER, with nothing
- * changed: a chain has a node that C can't end, or a scope is closing. */
-int upfront_map_rewind(upfront_map *m, uint64_t row);
 
 /* Lists every range of the block, without gap or overlap, and checks each control word. There are
  * at most 6 * rows + 3 ranges. UPFRONT_FULL: `room` is too small. With UPFRONT_CORRUPT, *count is

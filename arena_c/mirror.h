@@ -158,11 +158,6 @@ static inline void *upfront_mark_live(void *p, uint64_t size) {
     return p;
 }
 
-static inline void *upfront_mark_room(void *p, uint64_t size) {
-    (void)size;
-    return p;
-}
-
 static inline void *upfront_mark_node(void *p, uint64_t size) {
     (void)size;
     return p;
@@ -174,8 +169,6 @@ static inline void *upfront_mark_more(void *from, void *end, uint64_t size) {
     (void)from, (void)size;
     return end;
 }
-
-static inline void upfront_mark_less(void *from, void *end, uint64_t size) { (void)from, (void)end, (void)size; }
 
 static inline void upfront_mark_block(void *p, uint64_t size) { (void)p, (void)size; }
 

@@ -69,7 +69,6 @@
 #define upfront_map_init UPFRONT_NAME(map_init)
 #define upfront_map_over UPFRONT_NAME(map_over)
 #define upfront_map_reconfigure UPFRONT_NAME(map_reconfigure)
-#define upfront_map_rewind UPFRONT_NAME(map_rewind)
 #define upfront_map_size UPFRONT_NAME(map_size)
 #define upfront_map_walk UPFRONT_NAME(map_walk)
 #define upfront_note_room UPFRONT_NAME(note_room)

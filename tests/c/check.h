@@ -143,6 +143,15 @@ void test_ring(void);
 void test_frame(void);
 void test_checked(void);
 
+/* Closes all scopes of a row, the owner's too. */
+static inline void row_close(upfront_row *r) {
+    upfront_scopes *h = &r->arena;
+    for (; h->depth != 0; upfront_scopes_close(h)) {
+        h->arena.gen = 0;
+        (void)upfront_scopes_run(h, upfront_scopes_top(h)->chain);
+    }
+}
+
 /* A row followed by its tables. */
 static inline void row_here(upfront_row *r, const void *origin, const char *name, uint64_t start, uint64_t end,
     uint64_t slots,

@@ -195,96 +195,6 @@ static void map_ends_what_was_open(void) {
     window_free(w, size);
 }
 
-static int is_open(const upfront_map *m, uint64_t row) { return upfront_map_row(m, row)->arena.depth != 0; }
-
-static void open_all(upfront_map *m) {
-    uint64_t i, k;
-    for (i = 0; i < MAP_ROWS; i++)
-        for (k = upfront_map_row(m, i)->arena.depth; k < 2; k++)
-            CHECK(upfront_scope_open(&upfront_map_row(m, i)->arena).arena != NULL);
-}
-
-static void link_other(upfront_scope s) { upfront_scopes_link(s.arena, upfront_scopes_node(s.arena, s.gen, 8, 7),
-    OTHER_CLASS); }
-
-static void map_rewinds_in_order(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), row, i;
-    unsigned char *w = window_new(size);
-    upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
-    CHECK_EQ(upfront_map_rewind(NULL, 0), UPFRONT_BAD_ARGUMENT);
-    CHECK_EQ(upfront_map_rewind(m, MAP_ROWS), UPFRONT_BAD_ARGUMENT);
-    CHECK_EQ(upfront_map_rewind(m, UINT64_MAX), UPFRONT_BAD_ARGUMENT);
-    for (row = 0; row < MAP_ROWS; row++) {
-        open_all(m);
-        CHECK((upfront_scope_temp(top_of(&upfront_map_row(m, row)->arena), 1).arena != NULL) == (row < 4));
-        CHECK_EQ(upfront_map_rewind(m, row), UPFRONT_OK);
-        CHECK(upfront_map_row(m, row)->temp.depth == 0 && upfront_row_used(upfront_map_row(m, row)) == 0);
-        /* a region rewinds the regions above it; frames and scratch arenas are independent */
-        for (i = 0; i < MAP_ROWS; i++)
-            CHECK_EQ(!is_open(m, i), i == row || (row < 3 && i > row && i < 3));
-        CHECK_EQ(upfront_map_rewind(m, row), UPFRONT_OK); /* an empty one stays empty */
-    }
-    window_free(w, size);
-}
-
-/* A node of another class stops a rewind before it changes anything. */
-static void map_rewind_refuses(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), class_;
-    unsigned char *w = window_new(size);
-    upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
-    upfront_row *level = upfront_map_row(m, 2);
-    upfront_scope temp;
-    open_all(m);
-    link_other(top_of(&level->arena));
-    CHECK_EQ(upfront_map_rewind(m, 2), UPFRONT_ORDER);
-    CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_ORDER);
-    CHECK_EQ(upfront_map_rewind(m, 3), UPFRONT_OK);
-    CHECK(is_open(m, 0) && is_open(m, 1) && level->arena.depth == 2);
-    upfront_scopes_unlink(&level->arena, &class_);
-    temp = upfront_scope_temp(top_of(&level->arena), 16);
-    link_other(temp);
-    CHECK_EQ(upfront_map_rewind(m, 1), UPFRONT_ORDER);
-    upfront_scopes_unlink(temp.arena, &class_);
-    CHECK(class_ == OTHER_CLASS && upfront_map_rewind(m, 0) == UPFRONT_OK);
-    CHECK(!is_open(m, 0) && !is_open(m, 2) && level->temp.depth == 0);
-    window_free(w, size);
-}
-
-/* A rewind doesn't begin in a finalizer of a row that it would rewind. */
-static upfront_map *rewound;
-static int rewound_count;
-
-static void rewind_meddle(void *arg) {
-    CHECK(arg == NULL);
-    CHECK_EQ(upfront_map_rewind(rewound, 1), UPFRONT_ORDER);
-    CHECK_EQ(upfront_map_rewind(rewound, 2), UPFRONT_ORDER);
-    CHECK_EQ(upfront_map_rewind(rewound, 3), UPFRONT_OK);
-    rewound_count++;
-}
-
-static void map_rewind_meddling(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
-    unsigned char *w = window_new(size);
-    upfront_scope s, temp;
-    int i;
-    rewound = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
-    rewound_count = 0;
-    for (i = 0; i < 3; i++) {
-        s = upfront_scope_open(&upfront_map_row(rewound, 2)->arena);
-        temp = upfront_scope_temp(s, 100);
-        CHECK_EQ(upfront_scope_defer(temp, rewind_meddle, NULL), UPFRONT_OK);
-        CHECK_EQ(upfront_scope_defer(s, rewind_meddle, NULL), UPFRONT_OK);
-        CHECK(i != 1 || upfront_scope_close(temp) == UPFRONT_OK);
-        CHECK_EQ(i == 2 ? upfront_map_rewind(rewound, 1) : upfront_scope_close(s), UPFRONT_OK);
-        CHECK(rewound_count == 2 * i + 2 && !upfront_scope_is_alive(temp) && !upfront_scope_is_alive(s));
-    }
-    window_free(w, size);
-}
-
-static int siblings_closed[8], siblings_count;
-
-static void note_sibling(void *arg) { siblings_closed[siblings_count++] = (int)(intptr_t)arg; }
-
 /* The walk refuses a sibling of another kind or size, or out of order. */
 static void map_sibling_words(upfront_map *m, uint64_t size) {
     /* row, group, sibling */
@@ -304,7 +214,7 @@ static void map_sibling_words(upfront_map *m, uint64_t size) {
     upfront_map_row(m, 2)->kind = UPFRONT_REGION;
 }
 
-/* Rooms of a server: equal siblings, each rewound alone, and together with a region below. */
+/* Rooms of a server: equal siblings between two other regions. */
 static void map_siblings(void) {
     static const upfront_map_arena plan[3] = {
         {"systems", UPFRONT_REGION, 100, 0, 0, 0}, {"room", UPFRONT_REGION, WINDOW + 1, 3, 0, 0},
@@ -314,44 +224,13 @@ static void map_siblings(void) {
     upfront_map *m = upfront_map_init(w, size, plan, 3, MAP_SLOTS, MAP_POOLS, 0);
     CHECK_EQ(size, (1 + 1 + 3 * 2 + 1) * WINDOW);
     CHECK_EQ(m->rows, 5);
-    siblings_count = 0;
     for (i = 0; i < 5; i++) {
         upfront_row *r = upfront_map_row(m, i);
-        upfront_scope s = upfront_scope_open(&r->arena);
         CHECK_EQ(upfront_row_group(r), i >= 1 && i <= 3 ? 1 : i);
         CHECK_EQ(upfront_row_sibling(r), i >= 1 && i <= 3 ? i - 1 : 0);
         CHECK_EQ(r->end - r->arena.arena.start, i >= 1 && i <= 3 ? WINDOW + 1 : plan[i == 4 ? 2 : 0].size);
-        CHECK_EQ(upfront_scope_defer(s, note_sibling, (void *)(intptr_t)i), UPFRONT_OK);
     }
-    /* the second room, and the regions above the rooms */
-    CHECK_EQ(upfront_map_rewind(m, 2), UPFRONT_OK);
-    CHECK(siblings_count == 2 && siblings_closed[0] == 4 && siblings_closed[1] == 2);
-    CHECK(is_open(m, 0) && is_open(m, 1) && !is_open(m, 2) && is_open(m, 3) && !is_open(m, 4));
-    CHECK(upfront_scope_temp(upfront_scope_open(&upfront_map_row(m, 4)->arena), 10).arena == NULL);
-    CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
-    CHECK(siblings_count == 5 && siblings_closed[2] == 3 && siblings_closed[3] == 1 && siblings_closed[4] == 0);
-    for (i = 0; i < 5; i++)
-        CHECK(!is_open(m, i));
     map_sibling_words(m, size);
-    window_free(w, size);
-}
-
-/* A rewind closes pools: their generation is stale, and their header is free. */
-static void map_rewind_closes_pools(void) {
-    uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0), i;
-    unsigned char *w = window_new(size);
-    upfront_map *m = upfront_map_init(w, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, 0);
-    upfront_row *level = upfront_map_row(m, 2);
-    for (i = 0; i < 10; i++) {
-        upfront_scope s = upfront_scope_open(&level->arena), inner;
-        upfront_pool *p = upfront_scope_pool(s, 16, 8, 100), *q = upfront_scope_pool(s, 16, 8, 100);
-        uint64_t tag = q->gen;
-        CHECK(p != q && upfront_pool_get(q, tag) != NULL);
-        inner = upfront_scope_open(&level->arena); /* a scope without a pool */
-        CHECK(upfront_scope_alloc(inner, 8, 8) != NULL && upfront_scope_temp(inner, 100).arena != NULL);
-        CHECK_EQ(upfront_map_rewind(m, 0), UPFRONT_OK);
-        CHECK(upfront_pool_get(q, tag) == NULL && q->free == 0 && q->gen == 0);
-    }
     window_free(w, size);
 }
 
@@ -393,7 +272,7 @@ static void map_counts_a_row(void) {
             CHECK(upfront_row_pool(upfront_map_row(m, i), k)->gen != 0);
     }
     for (i = COUNTED_ROWS; i-- > 0;)
-        CHECK_EQ(upfront_map_rewind(m, i), UPFRONT_OK);
+        row_close(upfront_map_row(m, i));
     CHECK_EQ(upfront_map_reconfigure(m, 1, ones, 4), UPFRONT_BAD_ARGUMENT); /* siblings differ */
     CHECK_EQ(upfront_map_reconfigure(m, 1, kept, 4), UPFRONT_OK);
     for (i = 0; i < COUNTED_ROWS; i++)
@@ -437,9 +316,5 @@ void test_map(void) {
     map_goes_on();
     map_goes_on_otherwise();
     map_ends_what_was_open();
-    map_rewinds_in_order();
-    map_rewind_refuses();
-    map_rewind_meddling();
     map_siblings();
-    map_rewind_closes_pools();
 }
