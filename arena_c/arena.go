@@ -20,16 +20,26 @@ var (
 
 func (h *Header) c() *C.upfront_arena { return (*C.upfront_arena)(checked(h)) }
 
-// moved reports to the race detector the bytes freed since cursor and limit had these values; the
-// detector doesn't see a rewind, which only moves a cursor. The caller reads both into variables
-// before the call into C, because Go doesn't order an operand and a call in one expression. If
-// nothing was freed, no address is formed: the end of a block may be the start of another object.
-func (h *Header) moved(cursor, limit uint64, code Code) Code {
-	if Race && h.Cursor < cursor {
-		raceDead(h.At(h.Cursor), uintptr(cursor-h.Cursor))
+// moving is a call into C that may free bytes at the ends of an arena. It has the cursor and the
+// limit from before the call.
+type moving struct {
+	crossing
+	h             *Header
+	cursor, limit uint64
+}
+
+func (h *Header) moves() moving { return moving{writes(&h.Cursor), h, h.Cursor, h.Limit} }
+
+// moved reports to the race detector the bytes that the call freed; the detector doesn't see a
+// rewind, which only moves a cursor. If nothing was freed, no address is formed: the end of a block
+// may be the start of another object.
+func moved[T any](m moving, answer T) T {
+	crossed(m.crossing, answer)
+	if h := m.h; Race && h.Cursor < m.cursor {
+		raceDead(h.At(h.Cursor), uintptr(m.cursor-h.Cursor))
 	}
-	if Race && limit < h.Limit {
-		raceDead(h.At(limit), uintptr(h.Limit-limit))
+	if h := m.h; Race && m.limit < h.Limit {
+		raceDead(h.At(m.limit), uintptr(h.Limit-m.limit))
 	}
-	return code
+	return answer
 }

@@ -40,9 +40,9 @@ import "unsafe"
 // Buddy is the header of a buddy (buddy.h).
 type Buddy struct {
 	First, End, Smallest, Low, Root          uint64
-	Used, Peak, Phase, Reserve, Live         uint64
-	Given, Asked, Failed, Scattered, Refused uint64
-	Damaged, Where, Look, Plain, Padded      uint64
+	Used, Peak, phase, Reserve, Live         uint64
+	Given, Asked, Failed, Scattered, refused uint64
+	Damaged, Where, look, Plain, Padded      uint64
 	Rest                                     struct{ Blocks, Bytes, Oldest, Newest uint64 }
 	Busy, Raced                              uint64
 }
@@ -128,11 +128,7 @@ func (b *Buddy) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 	if b.outside(p) {
 		return 0, Foreign
 	}
-	found := int64(crossed(reads(&b.Used), C.upfront_buddy_size_of(b.c(), p)))
-	if found < 0 {
-		return 0, Code(found)
-	}
-	return uint64(found), OK
+	return found(crossed(reads(&b.Used), C.upfront_buddy_size_of(b.c(), p)))
 }
 
 // SetPlain is upfront_buddy_plain.

@@ -157,11 +157,7 @@ func (s *Shared) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 
 // SizeOf is the arena's size_of.
 func (s *Shared) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
-	found := int64(C.shared_size_of(s.c(), C.uintptr_t(uintptr(p))))
-	if found < 0 {
-		return 0, Code(found)
-	}
-	return uint64(found), OK
+	return found(C.shared_size_of(s.c(), C.uintptr_t(uintptr(p))))
 }
 
 // Check is the arena's check: it returns OK, or the code with which Free would refuse p.

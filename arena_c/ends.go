@@ -45,28 +45,21 @@ func EndsInit(r Room) *Ends {
 
 // Rewind is upfront_ends_rewind.
 func (e *Ends) Rewind(gen, mark uint64) Code {
-	cursor, limit := e.Cursor, e.Limit
-	return e.moved(cursor, limit, Code(crossed(writes(&e.Cursor),
-		C.upfront_ends_rewind(e.c(), C.uint64_t(gen), C.uint64_t(mark)))))
+	return Code(moved(e.moves(), C.upfront_ends_rewind(e.c(), C.uint64_t(gen), C.uint64_t(mark))))
 }
 
 // RewindFar is upfront_ends_rewind_far.
 func (e *Ends) RewindFar(gen, mark uint64) Code {
-	cursor, limit := e.Cursor, e.Limit
-	return e.moved(cursor, limit, Code(crossed(writes(&e.Cursor),
-		C.upfront_ends_rewind_far(e.c(), C.uint64_t(gen), C.uint64_t(mark)))))
+	return Code(moved(e.moves(), C.upfront_ends_rewind_far(e.c(), C.uint64_t(gen), C.uint64_t(mark))))
 }
 
 // Resize is upfront_ends_resize.
 func (e *Ends) Resize(gen uint64, p unsafe.Pointer, old, size uint64) Code {
-	cursor, limit := e.Cursor, e.Limit
-	return e.moved(cursor, limit, Code(crossed(writes(&e.Cursor),
-		C.upfront_ends_resize_at(e.c(), C.uint64_t(gen), C.uintptr_t(uintptr(p)), C.uint64_t(old), C.uint64_t(size)))))
+	return Code(moved(e.moves(), C.upfront_ends_resize_at(e.c(), C.uint64_t(gen), C.uintptr_t(uintptr(p)),
+		C.uint64_t(old), C.uint64_t(size))))
 }
 
 // Reset is upfront_ends_reset.
 func (e *Ends) Reset() {
-	cursor, limit := e.Cursor, e.Limit
-	crossed(writes(&e.Cursor), C.upfront_ends_reset(e.c()))
-	e.moved(cursor, limit, OK)
+	moved(e.moves(), C.upfront_ends_reset(e.c()))
 }

@@ -64,5 +64,7 @@ func FrameInit(r Room, buffers uint64) *Frame {
 // Next is upfront_frame_next.
 func (f *Frame) Next() {
 	crossed(writes(&f.Cursor), C.upfront_frame_next((*C.upfront_frame)(unsafe.Pointer(f))))
-	f.moved(f.Limit, f.Limit, OK)
+	if Race {
+		raceDead(f.At(f.Cursor), uintptr(f.Limit-f.Cursor))
+	}
 }

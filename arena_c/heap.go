@@ -61,14 +61,14 @@ import (
 // Heap is the header of a heap: heap.h.
 type Heap struct {
 	First, End                      uint64
-	Nowhere                         [2]uint64
+	nowhere                         [2]uint64
 	Epoch, Used, Most, Phase, Live  uint64
-	Parked, Parks, Sizes, Hand      uint64
+	Parked, Parks, sizes, hand      uint64
 	Fronts, Lists, Map              uint64
 	Bits                            [8]uint64
-	Past, Failed, Bounded, Refused  uint64
-	Damaged, Where, Lost, LostBytes uint64
-	Look, Plain                     uint64
+	Past, Failed, Bounded, refused  uint64
+	Damaged, Where, lost, LostBytes uint64
+	look, Plain                     uint64
 	Rest                            struct{ Blocks, Bytes, Oldest, Newest uint64 }
 	Busy, Raced                     uint64
 }
@@ -167,11 +167,7 @@ func (h *Heap) SizeOf(p unsafe.Pointer) (size uint64, code Code) {
 	if h.outside(p) {
 		return 0, Foreign
 	}
-	found := int64(crossed(reads(&h.Used), C.upfront_heap_size_of(h.c(), p)))
-	if found < 0 {
-		return 0, Code(found)
-	}
-	return uint64(found), OK
+	return found(crossed(reads(&h.Used), C.upfront_heap_size_of(h.c(), p)))
 }
 
 // Check is upfront_heap_check.

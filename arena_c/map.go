@@ -37,7 +37,7 @@ const (
 
 // Arena is a line of the plan for MapInit.
 type Arena struct {
-	Name                 [NameSize]byte
+	Name                 [nameSize]byte
 	Kind, Size, Siblings uint64 // 0 siblings are 1
 	Slots, Pools         uint64 // of each; 0: the default of the call
 }

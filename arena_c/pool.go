@@ -98,11 +98,7 @@ func (p *Pool) Close() {
 
 // Find is upfront_pool_find.
 func (p *Pool) Find(gen uint64, chunk unsafe.Pointer) (index uint64, code Code) {
-	found := int64(crossed(reads(&p.Free), C.upfront_pool_judge(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(chunk)))))
-	if found < 0 {
-		return 0, Code(found)
-	}
-	return uint64(found), OK
+	return found(crossed(reads(&p.Free), C.upfront_pool_judge(p.c(), C.uint64_t(gen), C.uintptr_t(uintptr(chunk)))))
 }
 
 // Next is upfront_pool_next.

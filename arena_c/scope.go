@@ -52,13 +52,13 @@ type Scopes struct {
 }
 
 // Record is an open scope: scope.h.
-type Record struct{ Mark, Chain, Gen, Asked, Count, Limit, Edge, Ran uint64 }
+type Record struct{ Mark, Chain, Gen, Asked, Count, Limit, Edge, ran uint64 }
 
 // Row is one arena of a map: scope.h.
 type Row struct {
 	Arena, Temp           Scopes
-	Name                  [NameSize]byte
-	Kind, Kin, End, Pools uint64
+	Name                  [nameSize]byte
+	Kind, kin, End, Pools uint64
 	Headers               uint64
 	_                     [7]uint64
 	_                     Record
@@ -98,7 +98,7 @@ const (
 	Closing  = C.UPFRONT_CLOSING // in Scopes.Odd
 	Building = C.UPFRONT_BUILDING
 
-	NameSize = C.UPFRONT_NAME_SIZE // of an arena's name, with its closing zero
+	nameSize = C.UPFRONT_NAME_SIZE // of an arena's name, with its closing zero
 )
 
 // Record returns the record at a depth; at depth 0 it is the state without a scope.
@@ -239,7 +239,7 @@ func (h *Scopes) RunC(until uint64) { C.upfront_scopes_run_deferred(h.c(), C.uin
 // RanC returns the number of C's finalizers that ran in the topmost scope since the last call.
 func (h *Scopes) RanC() (ran uint64) {
 	r := h.Top()
-	ran, r.Ran = r.Ran, 0
+	ran, r.ran = r.ran, 0
 	return ran
 }
 

@@ -56,40 +56,30 @@ func (s *Stack) Padding() uint64 {
 
 // Free is upfront_stack_free.
 func (s *Stack) Free(p unsafe.Pointer) Code {
-	cursor, limit := s.Cursor, s.Limit
-	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor),
-		C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p))))))
+	return Code(moved(s.moves(), C.upfront_stack_free_at(s.c(), C.uintptr_t(uintptr(p)))))
 }
 
 // FreeFar is upfront_stack_free_far.
 func (s *Stack) FreeFar(p unsafe.Pointer) Code {
-	cursor, limit := s.Cursor, s.Limit
-	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor),
-		C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p))))))
+	return Code(moved(s.moves(), C.upfront_stack_free_far_at(s.c(), C.uintptr_t(uintptr(p)))))
 }
 
 // Rewind is upfront_stack_rewind.
 func (s *Stack) Rewind(mark uint64) Code {
-	cursor, limit := s.Cursor, s.Limit
-	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor), C.upfront_stack_rewind(s.c(), C.uint64_t(mark)))))
+	return Code(moved(s.moves(), C.upfront_stack_rewind(s.c(), C.uint64_t(mark))))
 }
 
 // RewindFar is upfront_stack_rewind_far.
 func (s *Stack) RewindFar(mark uint64) Code {
-	cursor, limit := s.Cursor, s.Limit
-	return s.moved(cursor, limit, Code(crossed(writes(&s.Cursor), C.upfront_stack_rewind_far(s.c(), C.uint64_t(mark)))))
+	return Code(moved(s.moves(), C.upfront_stack_rewind_far(s.c(), C.uint64_t(mark))))
 }
 
 // Reset is upfront_stack_reset.
 func (s *Stack) Reset() {
-	cursor, limit := s.Cursor, s.Limit
-	crossed(writes(&s.Cursor), C.upfront_stack_reset(s.c()))
-	s.moved(cursor, limit, OK)
+	moved(s.moves(), C.upfront_stack_reset(s.c()))
 }
 
 // ResetFar is upfront_stack_reset_far.
 func (s *Stack) ResetFar() {
-	cursor, limit := s.Cursor, s.Limit
-	crossed(writes(&s.Cursor), C.upfront_stack_reset_far(s.c()))
-	s.moved(cursor, limit, OK)
+	moved(s.moves(), C.upfront_stack_reset_far(s.c()))
 }

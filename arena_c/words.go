@@ -59,6 +59,14 @@ var codes = map[Code]string{
 // String returns the code in a few words, for messages.
 func (c Code) String() string { return codes[c] }
 
+// found returns the number that C found, or the code that C returned in place of it.
+func found(answer C.int64_t) (number uint64, code Code) {
+	if answer < 0 {
+		return 0, Code(answer)
+	}
+	return uint64(answer), OK
+}
+
 // OfPool is String for the code of a pool.
 func (c Code) OfPool() string {
 	switch c {

@@ -347,7 +347,7 @@ func (p Plan) arenas() (list []arena_c.Arena) {
 	add := func(name string, part sizedPart, siblings uint64) {
 		a := arena_c.Arena{Kind: part.kind, Size: *part.size, Siblings: siblings, Slots: planCount(part.own.Scopes),
 			Pools: planCount(part.own.Pools)}
-		copy(a.Name[:arena_c.NameSize-1], name)
+		copy(a.Name[:len(a.Name)-1], name)
 		list = append(list, a)
 	}
 	for i, part := range p.sized() {
