@@ -23,12 +23,12 @@ func (h *Header) c() *C.upfront_arena { return (*C.upfront_arena)(checked(h)) }
 // moving is a call into C that may free bytes at the ends of an arena. It has the cursor and the
 // limit from before the call.
 type moving struct {
-	crossing
 	h             *Header
 	cursor, limit uint64
+	crossing      crossing
 }
 
-func (h *Header) moves() moving { return moving{writes(&h.Cursor), h, h.Cursor, h.Limit} }
+func (h *Header) moves() moving { return moving{h, h.Cursor, h.Limit, writes(&h.Cursor)} }
 
 // moved reports to the race detector the bytes that the call freed; the detector doesn't see a
 // rewind, which only moves a cursor. If nothing was freed, no address is formed: the end of a block

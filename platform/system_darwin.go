@@ -1,10 +1,6 @@
 package platform
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 func systemLimits() []Limit {
 	size, ok := memorySize()
@@ -18,8 +14,6 @@ func memorySize() (size uint64, ok bool) {
 	size, err := unix.SysctlUint64("hw.memsize")
 	return size, err == nil
 }
-
-func missing(unsafe.Pointer, uint64) (pages int, ok bool) { return 0, false }
 
 func faults() (minor, major uint64, ok bool) {
 	usage, ok := usage()
@@ -36,7 +30,3 @@ func usage() (usage unix.Rusage, ok bool) {
 	err := unix.Getrusage(unix.RUSAGE_SELF, &usage)
 	return usage, err == nil
 }
-
-func threads() (count int, stack uint64, ok bool) { return 0, 0, false }
-
-func mappings() (used, most uint64, ok bool) { return 0, 0, false }

@@ -2,10 +2,6 @@
 
 package platform
 
-import "unsafe"
-
-func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) { return 0, false }
-
 func faults() (minor, major uint64, ok bool) { return 0, 0, false }
 
 func residentPeak() (size uint64, ok bool) { return 0, false }
@@ -13,7 +9,3 @@ func residentPeak() (size uint64, ok bool) { return 0, false }
 func memorySize() (size uint64, ok bool) { return 0, false }
 
 func systemLimits() []Limit { return nil }
-
-func threads() (count int, stack uint64, ok bool) { return 0, 0, false }
-
-func mappings() (used, most uint64, ok bool) { return 0, 0, false }

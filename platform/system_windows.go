@@ -94,17 +94,9 @@ func memorySize() (size uint64, ok bool) {
 	return s.physical, ok
 }
 
-// missing isn't measured: QueryWorkingSetEx takes a record for each page, too slow for a report of
-// a large budget.
-func missing(unsafe.Pointer, uint64) (pages int, ok bool) { return 0, false }
-
 func faults() (minor, major uint64, ok bool) { return 0, 0, false }
 
 func residentPeak() (size uint64, ok bool) {
 	c, ok := readMemoryCounters()
 	return uint64(c.residentPeak), ok
 }
-
-func threads() (count int, stack uint64, ok bool) { return 0, 0, false }
-
-func mappings() (used, most uint64, ok bool) { return 0, 0, false }
