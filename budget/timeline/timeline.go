@@ -130,10 +130,11 @@ func (t *Timeline) Sample() {
 	if !t.mu.TryLock() {
 		return
 	}
+	gauges := t.of.Gauges
 	for ; t.owed > 0; t.owed-- {
 		most, marks := t.cells.tick()
-		for i := range t.of.Gauges {
-			t.of.Gauges[i].Take(&most[i], &marks[i])
+		for i := range gauges {
+			gauges[i].Take(&most[i], &marks[i])
 		}
 	}
 	t.mu.Unlock()
