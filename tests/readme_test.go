@@ -206,6 +206,7 @@ BLOCK
 
 import (
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/budget/view/live"
 )
 

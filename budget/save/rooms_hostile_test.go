@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -614,7 +615,7 @@ func wordsOf(t reflect.Type, name string) (words []headerWord) {
 			f := t.Field(i)
 			of := name
 			if of == "" && !f.Anonymous && (t.NumField() != 1) {
-				of = f.Name
+				of = strings.ToUpper(f.Name[:1]) + f.Name[1:]
 			}
 			for _, w := range wordsOf(f.Type, of) {
 				words = append(words, headerWord{w.name, f.Offset + w.at, w.size})

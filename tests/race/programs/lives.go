@@ -43,10 +43,7 @@ var ends = map[string]func(p *play) (*frog, func()){
 		var x *frog
 		_, err := frogs.Make(s, func(made *frog) error { x = made; return nil })
 		must(err)
-		return x, func() {
-			frogs.Make(s, func(*frog) error { frogs.New(s); return errFails })
-			must(s.Close())
-		} // end/make-fails second
+		return x, func() { frogs.Make(s, func(*frog) error { frogs.New(s); return errFails }); must(s.Close()) } // end/make-fails second
 	},
 	"release": func(p *play) (*frog, func()) {
 		slot, err := p.budget.Slots("match").Acquire()
@@ -191,10 +188,7 @@ var ends = map[string]func(p *play) (*frog, func()){
 	"buddy-shrink": func(p *play) (*frog, func()) {
 		b := newBuddy(p, 0)
 		at := b.Alloc(500, 8)
-		return (*frog)(unsafe.Add(at, 300)), func() {
-			_, err := b.Realloc(at, 64)
-			must(err)
-		} // end/buddy-shrink second
+		return (*frog)(unsafe.Add(at, 300)), func() { _, err := b.Realloc(at, 64); must(err) } // end/buddy-shrink second
 	},
 	"buddy-reset": func(p *play) (*frog, func()) {
 		b := newBuddy(p, 0)
@@ -258,9 +252,8 @@ var lives = map[string]func(*play){
 
 // loaded loads a frog into the region systems.
 func loaded(p *play) budget.Loaded[frog] {
-	l, err := budget.Load(background, p.budget.Region("systems"), func(s scope.Scope) (*frog, error) {
-		return frogs.New(s), nil
-	})
+	l, err := budget.Load(background, p.budget.Region("systems"),
+		func(s scope.Scope) (*frog, error) { return frogs.New(s), nil })
 	must(err)
 	return l
 }
