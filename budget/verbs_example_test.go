@@ -245,7 +245,10 @@ func ExampleReport_proxies() {
 func ExampleWarning() {
 	plan := pondPlan()
 	plan.Regions[0].Warn = 80
-	plan.OnWarn = func(w budget.Warning) { fmt.Println("warning:", w) }
+	plan.OnWarn = func(w budget.Warning) {
+		fmt.Println("warning:", w)
+		fmt.Println(w.Used*100/w.Size, "%, warned at", w.Share, "%; raise", w.Key)
+	}
 	b, err := budget.Open(plan)
 	mustBe(err)
 	defer b.Close()
@@ -260,9 +263,11 @@ func ExampleWarning() {
 	// Output:
 	// 20000 <nil>
 	// warning: level holds 55040 of 65536 bytes, and warns at 80%; held by "level" (40040 bytes), "sound" (15000 bytes); its size is regions[0].size in the plan
+	// 83 %, warned at 80 %; raise regions[0].size
 	// 40000 <nil>
 	// 30000 <nil>
 	// warning: level holds 60040 of 65536 bytes, and warns at 80%; held by "level" (45040 bytes), "sound" (15000 bytes); its size is regions[0].size in the plan
+	// 91 %, warned at 80 %; raise regions[0].size
 	// 45000 <nil>
 	// 2 warnings
 }

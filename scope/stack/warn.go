@@ -6,28 +6,28 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// Warner compares the use of some memory with a share of the memory's size. It reports a crossing
+// warner compares the use of some memory with a share of the memory's size. It reports a crossing
 // once, when the use reaches the share. It reports the next crossing only after the use has fallen
-// below the share by a tenth: with a share of 80 %, below 72 %. The zero Warner reports no
-// crossing. One goroutine at a time uses a Warner.
-type Warner struct {
-	Share int // percent of the size, 0 to 99; 0: none
+// below the share by a tenth: with a share of 80 %, below 72 %. The zero warner reports no
+// crossing. One goroutine at a time uses a warner.
+type warner struct {
+	share int // percent of the size, 0 to 99; 0: none
 
 	over bool   // since the last crossing the use hasn't fallen by a tenth
 	peak uint64 // as of the last call
 }
 
-// Crossed compares the use with the share, and returns the bytes of a new crossing, or 0. used and
+// crossed compares the use with the share, and returns the bytes of a new crossing, or 0. used and
 // size are the present numbers of bytes. peak is the highest use since a moment of the caller's
 // choice. A new highest use counts even if the use has fallen since. Cost: a few ns, no Go
 // allocation.
-func (w *Warner) Crossed(used, peak, size uint64) (bytes uint64) {
+func (w *warner) crossed(used, peak, size uint64) (bytes uint64) {
 	most := used
 	if peak > w.peak {
 		most = max(used, peak)
 	}
 	w.peak = peak
-	share, over := uint64(w.Share)*size, w.over
+	share, over := uint64(w.share)*size, w.over
 	w.over = share != 0 && 1000*used >= 9*share && (over || 100*most >= share)
 	if over || share == 0 || 100*most < share {
 		return 0
@@ -46,7 +46,7 @@ type Crossing struct {
 // reported.
 type warning struct {
 	mu sync.Mutex // guards the comparison, count and last: LookAside runs on any goroutine
-	Warner
+	warner
 	count int // of crossings
 	last  uint64
 
@@ -61,14 +61,14 @@ type warning struct {
 func (w *warning) compare(used, peak, size uint64) (bytes uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if bytes = w.Crossed(used, peak, size); bytes != 0 {
+	if bytes = w.crossed(used, peak, size); bytes != 0 {
 		w.count, w.last = w.count+1, bytes
 	}
 	return bytes
 }
 
 // WarnAt calls tell each time that the use of the arena, temporaries included, reaches a share of
-// its size in percent (see [Warner]). It is for the owner of a region, whose scopes are counted by
+// its size in percent (see warner). It is for the owner of a region, whose scopes are counted by
 // name: CountScopes was called.
 //
 // Of a Heap or Buddy of package arena, only the blocks in use count. Their use changes at any time,
@@ -86,7 +86,7 @@ func (w *warning) compare(used, peak, size uint64) (bytes uint64) {
 // that failed, and in TellWarning. So a panic of tell passes through the call and leaves the arena
 // consistent. Crossings that follow before tell is called aren't reported separately.
 func (st *Stack) WarnAt(share int, tell func(*Stack, Crossing), heap func(*Stack)) {
-	st.warn = &warning{Warner: Warner{Share: share}, tell: tell, heap: heap}
+	st.warn = &warning{warner: warner{share: share}, tell: tell, heap: heap}
 }
 
 // lookAtUse compares the arena's use with its share.
@@ -106,7 +106,7 @@ func (st *Stack) lookAtUse() {
 		return
 	}
 	w.due = true
-	w.crossing = Crossing{Used: bytes, Size: st.row.Size(), Share: w.Share}
+	w.crossing = Crossing{Used: bytes, Size: st.row.Size(), Share: w.share}
 	st.holders(&w.crossing.Top)
 }
 
@@ -163,7 +163,7 @@ func (st *Stack) LookAside(used uint64) (c Crossing, crossed bool) {
 	w := st.warn
 	used -= min(used, free)
 	bytes := w.compare(used, used+risen, st.row.Size())
-	return Crossing{Used: bytes, Size: st.row.Size(), Share: w.Share}, bytes != 0
+	return Crossing{Used: bytes, Size: st.row.Size(), Share: w.share}, bytes != 0
 }
 
 // TellWarning reports the crossing that isn't reported so far, if there is one. The owner calls it

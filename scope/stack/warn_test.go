@@ -1,22 +1,20 @@
-package stack_test
+package stack
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/upfront-mem/upfront/scope/stack"
 )
 
-// TestWarner compares a Warner with plain words: it reports a use of at least the share, once until
+// TestWarner compares a warner with plain words: it reports a use of at least the share, once until
 // the use has been less than nine tenths of the share.
 func TestWarner(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	reported := 0
 	for range 300 {
 		share, size := 1+random.IntN(99), 1+random.Uint64N(5000)
-		w, armed, peak, last := stack.Warner{Share: share}, true, uint64(0), uint64(0)
+		w, armed, peak, last := warner{share: share}, true, uint64(0), uint64(0)
 		for range 200 {
 			used := random.Uint64N(size + 1)
 			if random.IntN(4) == 0 { // near the two edges
@@ -44,16 +42,16 @@ func TestWarner(t *testing.T) {
 			if float64(used)+1e-9 < enough*9/10 {
 				armed = true
 			}
-			assert.Equal(t, want, w.Crossed(used, peak, size), "%d of %d, share %d", used, size, share)
+			assert.Equal(t, want, w.crossed(used, peak, size), "%d of %d, share %d", used, size, share)
 		}
 	}
 	assert.Greater(t, reported, 1000)
 }
 
 func TestWarnerEdges(t *testing.T) {
-	var none stack.Warner
-	assert.Zero(t, none.Crossed(100, 100, 100))
-	w := stack.Warner{Share: 80}
+	var none warner
+	assert.Zero(t, none.crossed(100, 100, 100))
+	w := warner{share: 80}
 	for i, c := range []struct{ used, peak, want uint64 }{
 		{799, 799, 0}, {800, 800, 800}, {1000, 1000, 0},
 		{720, 1000, 0}, {900, 1000, 0}, // never below 72 %
@@ -65,9 +63,9 @@ func TestWarnerEdges(t *testing.T) {
 		{800, 860, 800}, {20, 900, 0}, // it never fell before the higher peak
 		{1 << 38, 1 << 38, 1 << 38},
 	} {
-		assert.Equal(t, c.want, w.Crossed(c.used, c.peak, 1000), i)
+		assert.Equal(t, c.want, w.crossed(c.used, c.peak, 1000), i)
 	}
-	largest := stack.Warner{Share: 99} // no overflow
-	assert.Zero(t, largest.Crossed(1<<38-1<<33, 1<<38-1<<33, 1<<38))
-	assert.Equal(t, uint64(1<<38), largest.Crossed(1<<38, 1<<38, 1<<38))
+	largest := warner{share: 99} // no overflow
+	assert.Zero(t, largest.crossed(1<<38-1<<33, 1<<38-1<<33, 1<<38))
+	assert.Equal(t, uint64(1<<38), largest.crossed(1<<38, 1<<38, 1<<38))
 }
