@@ -130,8 +130,8 @@
 // Owners may load at the same time if no region is above the slots. A scratch arena belongs to its
 // worker, or to the goroutine that leased it.
 //
-// Any goroutine may call [Budget.Lease], [Lease.Release], [Slots.Acquire], [Budget.Published],
-// [Timeline.Read], [Loaded.Get], [Reader.Pin] and [Reader.Unpin]. Package scope has the rules for
+// Any goroutine may call [Budget.Lease], [Lease.Release], [Slots.Acquire], [Budget.Published], Read
+// of a timeline, [Loaded.Get], [Reader.Pin] and [Reader.Unpin]. Package scope has the rules for
 // iter.Pull, for callbacks from C, and for goroutines that a load starts.
 //
 // # Why

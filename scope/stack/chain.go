@@ -43,8 +43,8 @@ func (st *Stack) closeTop(h *arena_c.Scopes) error {
 
 // CloseTo closes the topmost scopes, newest first, until depth scopes are open, and returns the
 // errors of their finalizers. CloseTo is for the owner of the arena. It also closes scopes that
-// [Scope.Close] refuses. If finalizers are running already, CloseTo leaves the scopes to the Close
-// that runs those finalizers.
+// Close of a Scope refuses. If finalizers are running already, CloseTo leaves the scopes to the
+// Close that runs those finalizers.
 func (st *Stack) CloseTo(depth int) error { return st.closeFrom(st.h, uint64(depth)+1) }
 
 // closeFrom closes the scopes of one end from a depth up. It also returns the unreported refusals

@@ -16,7 +16,7 @@ type FullError struct {
 	// name of the scope that had no room, or that wasn't opened as the table of scopes is full; ""
 	// for slots, or if there is no scope
 	Scope string
-	// "bytes", "temporaries" (see [Scope.Temp]), "keys" of a StringMap, or the full table:
+	// "bytes", "temporaries" (see Temp of a Scope), "keys" of a StringMap, or the full table:
 	// "scopes", "pools", "owned", "labels" or "slots"
 	What  string
 	Asked uint64 // bytes requested, without alignment, at most 2^38; or 1

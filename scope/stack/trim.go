@@ -14,7 +14,7 @@ func (o *roomOwner) Discard(p unsafe.Pointer, size uint64) (bytes uint64, err er
 	return o.Pages.Discard(p, size)
 }
 
-// Unused returns the whole pages between both ends of the arena. There are none while a [Builder]
+// Unused returns the whole pages between both ends of the arena. There are none while a Builder
 // uses the free bytes.
 func (st *Stack) Unused() (p unsafe.Pointer, size uint64) {
 	if (st.h.Odd|st.row.Temp.Odd)&arena_c.Building != 0 {
