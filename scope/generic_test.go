@@ -134,7 +134,7 @@ func refuses[T any](t *testing.T, s scope.Scope) {
 	before := scratch.Stats()
 	for _, make := range []func(){
 		func() { s.New[T]() }, func() { s.Slice[T](1) }, func() { s.Slice[T](0) }, func() { s.Slice[T](-1) },
-			func() { s.Pool[T](1) },
+		func() { s.Pool[T](1) },
 	} {
 		err := recovered(make)
 		require.EqualError(t, err, "scope: BUG: "+want.Error())

@@ -15,11 +15,11 @@ import (
 // of the rooms is held.
 func (st *Stack) leaked(index int, h *arena_c.Scopes) error {
 	room := &st.rooms.list[index]
-	if room.C || room.mayLive || slices.ContainsFunc(st.rooms.list, room.isBlockOf) {
+	if room.mayLive || slices.ContainsFunc(st.rooms.list, room.isBlockOf) {
 		return nil
 	}
-	block := arena_c.Position(unsafe.Add(unsafe.Pointer(st.h), room.Offset))
-	if shapeOf(room.Kind, block) != room.shape { // the room was overwritten
+	block, ok := st.header(room)
+	if !ok {
 		return nil
 	}
 	counts, what := countsOf(room.Kind, block), "blocks"

@@ -60,12 +60,12 @@ func (st *Stack) TrimHeaps() (bytes uint64, err error) {
 }
 
 func (st *Stack) trimHeap(list []Room, room *Room) (bytes uint64, err error) {
-	if room.Kind != arena_c.RoomHeap || room.C || slices.ContainsFunc(list, room.isOn) || st.inPool(room) {
+	if room.Kind != arena_c.RoomHeap || slices.ContainsFunc(list, room.isOn) || st.inPool(room) {
 		return 0, nil
 	}
-	header := arena_c.Position(unsafe.Add(unsafe.Pointer(st.h), room.Offset))
-	if shapeOf(room.Kind, header) != room.shape {
-		return 0, nil // the header was overwritten
+	header, ok := st.header(room)
+	if !ok {
+		return 0, nil
 	}
 	if lock := lockOf(list, room, header); lock != nil {
 		runtime.LockOSThread() // C's lock is unlocked by the thread that locked it

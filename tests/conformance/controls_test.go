@@ -119,29 +119,30 @@ func wrongPool(chunks func(size, chunk uint32) uint32, checks bool) func(block [
 		at := func(i uint32) unsafe.Pointer {
 			return unsafe.Add(unsafe.Pointer(unsafe.SliceData(block)), 16+uint64(i)*chunk)
 		}
-		return machine{
-				alloc: func(uint64, uint64) unsafe.Pointer {
-					if n := len(list); n > 0 {
-						p := list[n-1]
-						list = list[:n-1]
-						return p
-					}
-					if fresh == count {
-						return nil
-					}
-					fresh++
-					return at(fresh - 1)
-				},
-				release: func(p unsafe.Pointer) error {
-					if offset := address(p) - start - 16; checks &&
-						(offset%chunk != 0 || offset/chunk >= uint64(fresh)) {
-						return errors.New("no chunk")
-					}
-					list = append(list, p)
+		m := machine{
+			alloc: func(uint64, uint64) unsafe.Pointer {
+				if n := len(list); n > 0 {
+					p := list[n-1]
+					list = list[:n-1]
+					return p
+				}
+				if fresh == count {
 					return nil
-				},
-			}, &poolModel{first: start + 16, stride: chunk, size: chunk, count: (end - start - 16) / chunk,
-				taken: map[uint64]bool{}}, nil
+				}
+				fresh++
+				return at(fresh - 1)
+			},
+			release: func(p unsafe.Pointer) error {
+				offset := address(p) - start - 16
+				if checks && (offset%chunk != 0 || offset/chunk >= uint64(fresh)) {
+					return errors.New("no chunk")
+				}
+				list = append(list, p)
+				return nil
+			},
+		}
+		return m, &poolModel{first: start + 16, stride: chunk, size: chunk, count: (end - start - 16) / chunk,
+			taken: map[uint64]bool{}}, nil
 	}
 }
 
