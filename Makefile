@@ -59,9 +59,10 @@ cross: ## a handheld's files, for each target; ARGS=linux-arm64
 	@$(RUN) cross $(ARGS)
 dist: ## build/dist: a tarball of it for each target
 	@$(RUN) dist $(ARGS)
-deps: ## installs all steps' tools (Debian, root); deps-wine: Wine
+deps: ## all steps' tools (Debian, root) and modules; deps-wine: Wine
 	apt-get update -qq
 	apt-get install -y -qq $$($(RUN) deps)
+	$(RUN) fetch
 deps-wine:
 	apt-get update -qq
 	apt-get install -y -qq --no-install-recommends wine64 gcc-mingw-w64-x86-64-win32

@@ -9,7 +9,9 @@
 //	run cross-test [TARGET...]                their tests, under an emulator
 //	run device NAME...                        frogpond as on a device
 //	run dist                                  a tarball for each target
+//	run release VERSION OUT                   a Git repository OUT with the tags of a version
 //	run deps                                  lists the Debian packages to install
+//	run fetch                                 downloads modules for the consumer's test
 //
 // A step prints a line for each part, with its seconds and the CPU seconds of its commands. After
 // each 15 silent seconds it prints the running command. The output of commands is in
@@ -71,6 +73,13 @@ func run(args []string) error {
 		return p.eachDevice(t, args)
 	case "dist":
 		return errors.Join(p.eachTarget(t.forDevices(), args, p.dist), p.conclude())
+	case "release":
+		if len(args) != 2 {
+			return errors.New("release needs a version and a folder to make: release v0.1.0 OUT")
+		}
+		return p.release(args[0], args[1])
+	case "fetch":
+		return p.fetch()
 	case "deps":
 		fmt.Println(strings.Join(t.packages(), " "))
 		return nil
@@ -98,6 +107,9 @@ func prove(s step.Step, args []string) error {
 	}
 	if len(args) > 0 {
 		list = slices.DeleteFunc(list, func(p part) bool { return !slices.Contains(args, p.name) })
+	}
+	if err = os.Setenv("GOFLAGS", compiling()); err != nil {
+		return err
 	}
 	return newProver(os.Stdout, s).prove(list)
 }
