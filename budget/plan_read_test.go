@@ -187,6 +187,7 @@ func TestPlanReadRefuses(t *testing.T) {
 
 // A fault of the JSON itself has its line; the text is that of encoding/json.
 func TestPlanBrokenJSON(t *testing.T) {
+	sameInEachBuild(t)
 	refused := func(data, place string) {
 		t.Helper()
 		library := json.Unmarshal([]byte(data), new(any))
@@ -242,6 +243,7 @@ func TestPlanBrokenJSON(t *testing.T) {
 }
 
 func TestPlanReadIsBounded(t *testing.T) {
+	sameInEachBuild(t)
 	deep := strings.Repeat("[", 1_000) + strings.Repeat("]", 1_000)
 	_, err := ParsePlan([]byte(`{"x":` + deep + "," + handheldJSON[1:]))
 	assert.ErrorContains(t, err, "line 1: x: no such key")

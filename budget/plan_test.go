@@ -55,7 +55,8 @@ func TestPlanRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, handheld(), plan)
 
-	all, err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"labels":3,"owned":1,"pools":2,"scopes":65535},"size":"1GiB",
+	all,
+		err := ParsePlan([]byte(`{"go_heap":4194304,"limits":{"labels":3,"owned":1,"pools":2,"scopes":65535},"size":"1GiB",
 		"pages":{"base":"required","guards":"off","huge":"wished","lock":"required","prefault":"off"},"base":35184372088832,
 		"regions":[{"note":"n","slots":7,"size":65536,"name":"a"},{"size":"rest","name":"b"}],"name":"x"}`))
 	require.NoError(t, err)
@@ -373,7 +374,17 @@ func randomPlan(random *rand.Rand) Plan {
 	return plan
 }
 
+// sameInEachBuild leaves a test of plans to the release build, and to make gate: its code is the
+// same in each build.
+func sameInEachBuild(t *testing.T) {
+	t.Helper()
+	if arena_c.Race || arena_c.Asan || arena_c.Checked {
+		step.Needs(t, step.Gate)
+	}
+}
+
 func TestPlanRoundTrip(t *testing.T) {
+	sameInEachBuild(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
 		plan := randomPlan(random)
@@ -500,6 +511,7 @@ func requireSound(t *testing.T, plan Plan) {
 }
 
 func TestPlanResolved(t *testing.T) {
+	sameInEachBuild(t)
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
 		requireSound(t, randomPlan(random))
@@ -527,6 +539,7 @@ func TestPlanResolved(t *testing.T) {
 // The plan is added up in Go. The C core must need the same bytes and lay out the same counts, and
 // both must agree on the bytes that become memory.
 func TestPlanSumIsTheCores(t *testing.T) {
+	sameInEachBuild(t)
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 100 {
 		plan := randomPlan(random).resolved()

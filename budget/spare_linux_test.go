@@ -182,6 +182,9 @@ func requireWithin(t *testing.T, before holdings, w widest) {
 // TestOpensOfAnyPlan: of each class, the process keeps as many ranges as were open at once. A
 // handle stays dead when its table becomes another plan's.
 func TestOpensOfAnyPlan(t *testing.T) {
+	if instrumented {
+		step.Needs(t, step.Gate) // its code is the same in each build
+	}
 	step.Machine(t, step.Addresses(4*budget.GiB)) // of ranges of many sizes, which stay reserved
 	if platform.GoBacked {
 		t.Skip("the Go heap chooses")

@@ -18,7 +18,7 @@ import (
 // parsed returns a trace as the go command reads it: a line for each event.
 func parsed(t testing.TB, file string) string {
 	t.Helper()
-	step.Needs(t, step.Check)
+	step.Needs(t, step.Gate) // the go command compiles its tool
 	if _, err := exec.LookPath("go"); err != nil {
 		step.Lacks(t, "go", "")
 	}

@@ -33,7 +33,7 @@ func TestPrefix(t *testing.T) {
 
 // TestTwoCopies: a program may have the module and a fork of it.
 func TestTwoCopies(t *testing.T) {
-	step.Needs(t, step.Check)
+	step.Needs(t, step.Gate)
 	const fork = "example.com/fork/upfront/v2"
 	dir := t.TempDir()
 	copied := filepath.Join(dir, "fork")

@@ -179,7 +179,7 @@ func (x *town) play(t *testing.T, twin *town, rounds int) {
 func TestPackedTowns(t *testing.T) {
 	heap := packedHeap{size: 16 << 10, most: 16 << 10}
 	small := packedHeap{size: 8 << 10, most: 1 << 63}
-	rounds := step.Pick(8, 200, 200)
+	rounds := step.Pick(8, 40, 200)
 	for name, states := range map[string][]townState{
 		"one heap alone":     {{"a", []any{heap}}},
 		"first and last":     {{"a", []any{heap, 100, small}}},

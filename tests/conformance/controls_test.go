@@ -10,6 +10,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // Wrong arenas, each with a bug that was shipped somewhere. If the suite lets one pass, the suite
@@ -152,6 +153,9 @@ func rightCount(size, chunk uint32) uint32 { return (size - 16) / chunk }
 func wrappedCount(size, chunk uint32) uint32 { return (size - 16 - chunk) / chunk }
 
 func TestTheSuiteCatchesWrongArenas(t *testing.T) {
+	if instrumented {
+		step.Needs(t, step.Gate) // the release build has controlled the suite
+	}
 	for _, wrong := range []struct {
 		name string
 		size int

@@ -7,6 +7,7 @@ import (
 	"go/version"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,14 +17,23 @@ import (
 // staticcheck is the analyzer and its version.
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
-// tagsOf are build tags of modules. With libsqlite3, a module links Debian's SQLite instead of
-// compiling its own.
-var tagsOf = map[string]string{"arena/with/sqlite": "libsqlite3", "tests/full": "libsqlite3",
-	"tests/group": "libsqlite3"}
+// tags returns the flag with the build tags of a module. With libsqlite3, the modules with SQLite
+// link Debian's, if it is installed, instead of compiling their own.
+func tags(dir string) string {
+	sqlite := []string{"arena/with/sqlite", "tests/bench", "tests/full", "tests/group"}
+	if slices.Contains(sqlite, dir) && exec.Command("pkg-config", "--exists", "sqlite3").Run() == nil {
+		return "-tags=libsqlite3"
+	}
+	return "-tags="
+}
 
 // fleet is a module that compiles Kubernetes' scheduler and API server, which takes minutes. Only
 // make soak has a part for it.
 const fleet = "tests/fleet"
+
+// late are the modules that make gate tests and make check doesn't, and whose libraries take long
+// to compile: a SQLite in Go.
+var late = []string{"tests/others", "tests/others/memory"}
 
 // modules returns the folders with a go.mod, the root first.
 func modules() (list []string, err error) {
@@ -42,7 +52,8 @@ func modules() (list []string, err error) {
 
 // lint checks the format of all files, and vets the named modules, or all modules but fleet. If all
 // is set, it also runs staticcheck and upfront-vet in each module, and checks that its go.mod is
-// tidy. Otherwise it runs staticcheck and checks go.mod only in the root.
+// tidy. Otherwise it leaves out the late modules, and runs staticcheck and checks go.mod only in
+// the root.
 func (p *prover) lint(names []string, all bool) error {
 	found, err := modules()
 	if err != nil {
@@ -54,7 +65,9 @@ func (p *prover) lint(names []string, all bool) error {
 		}
 	}
 	if len(names) == 0 {
-		names = slices.DeleteFunc(found, func(name string) bool { return name == fleet })
+		names = slices.DeleteFunc(found, func(name string) bool {
+			return name == fleet || !all && slices.Contains(late, name)
+		})
 	}
 	if err = p.format(); err != nil {
 		return err
@@ -71,7 +84,7 @@ func (p *prover) lint(names []string, all bool) error {
 		}
 	}
 	for _, name := range names {
-		tags := "-tags=" + tagsOf[name]
+		tags := tags(name)
 		commands := []command{goCommand(name, "vet", tags, "./...")}
 		if all || name == "." {
 			commands = append(commands, goCommand(name, "mod", "tidy", "-diff"),

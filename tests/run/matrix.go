@@ -32,15 +32,23 @@ var flavours = []flavour{
 	{"bindings", []string{"-tags=upfront_cgo"}, "upfront_cgo"},
 }
 
-// bindings are the packages that make check tests with each fast path through the C bindings: the
-// layers with fast paths, and the suite that compares both ways. arena_c also has files that
-// differ, but no tests.
-var bindings = []string{"arena", "scope", "tests/conformance"}
+// listed are packages that make check runs in a build, by the build's name. With each fast path
+// through the C bindings, it runs the layers with fast paths, and the suite that compares both
+// ways. In the others it runs the packages below tests whose errors only that build finds: models
+// and the differential in those that check memory, servers in the race build. make gate runs all.
+var listed = map[string][]string{
+	"race": {"tests/conformance/threads", "tests/frogpond/internal/game", "tests/frogpond/internal/serve",
+		"tests/frogpond/internal/udp", "tests/frogpond/internal/web", "tests/malloc", "tests/model", "tests/pond"},
+	"asan":     {"tests/conformance", "tests/model", "tests/model/schedules"},
+	"checked":  {"tests/conformance", "tests/frogpond/internal/game", "tests/malloc", "tests/model/schedules"},
+	"bindings": {"arena", "scope", "tests/conformance"},
+}
 
-// matrix has the builds in which make check runs a package's tests, with the reasons. A package
-// runs in a build if its files differ there, or name the build's constant of arena_c. In the race
-// build it also runs if it starts goroutines or holds a lock. Only the package's own files count,
-// since its imports have tests of their own.
+// matrix has the builds in which make check runs a package's tests, with the reasons: those of
+// listed, and for a package of the library that its files differ in the build. In a build that
+// checks memory, they also differ if they name the build's constant of arena_c; in the race build,
+// if they start goroutines or hold a lock. Only the package's own files count, since its imports
+// have tests of their own.
 type matrix struct {
 	packages []string             // the packages with tests, as paths from the root
 	why      map[[2]string]string // by build and package
@@ -81,12 +89,10 @@ func filesIn(dir, tag string) (all []string, tests bool, err error) {
 		len(p.TestGoFiles)+len(p.XTestGoFiles) > 0, nil
 }
 
-// constants match the constants of arena_c that depend on a build, by its tag.
+// constants match the constants of arena_c that depend on a build that checks memory.
 var constants = map[string]*regexp.Regexp{
-	"race":        regexp.MustCompile(`\barena_c\.Race\b`),
-	"asan":        regexp.MustCompile(`\barena_c\.(Asan|Crossing)\b`),
-	"checked":     regexp.MustCompile(`\barena_c\.(Checked|Crossing)\b`),
-	"upfront_cgo": regexp.MustCompile(`\barena_c\.Crossing\b`),
+	"asan":    regexp.MustCompile(`\barena_c\.(Asan|Crossing)\b`),
+	"checked": regexp.MustCompile(`\barena_c\.(Checked|Crossing)\b`),
 }
 
 func (m *matrix) add(dir string) error {
@@ -119,10 +125,10 @@ func (m *matrix) add(dir string) error {
 
 // reason returns the reason for running a package's tests in a build, or "".
 func reason(dir string, f flavour, release, files []string) (string, error) {
-	if f.name == "bindings" {
-		if slices.Contains(bindings, filepath.ToSlash(dir)) {
-			return "the bindings", nil
-		}
+	if slices.Contains(listed[f.name], filepath.ToSlash(dir)) {
+		return "listed", nil
+	}
+	if f.name == "bindings" || strings.HasPrefix(filepath.ToSlash(dir), "tests") {
 		return "", nil
 	}
 	for _, name := range files {
@@ -143,10 +149,10 @@ func reason(dir string, f flavour, release, files []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if found := constants[f.tag].Find(text); found != nil {
-			return string(found), nil
-		}
 		if f.name != "race" {
+			if found := constants[f.name].Find(text); found != nil {
+				return string(found), nil
+			}
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
+	"strings"
 
 	"github.com/upfront-mem/upfront/tests/step"
 )
@@ -18,6 +18,17 @@ const limit = "-timeout=2h"
 // vetted leaves out the vet of go test: in make check, lint has vetted each module. make gate vets
 // the builds with other tags.
 const vetted = "-vet=off"
+
+// compiling returns the value of GOFLAGS in which all parts of a step compile, so that each package
+// is compiled once for a build. Debug information and collections take a third of the compiler's
+// time. Without the folders of this machine, TestConsumer finds other modules compiled too.
+func compiling() string {
+	flags := "-trimpath -gcflags=all=-dwarf=false"
+	if have("env") { // Windows may lack it
+		flags += " '-toolexec=env GOGC=400'"
+	}
+	return strings.TrimSpace(os.Getenv("GOFLAGS") + " " + flags)
+}
 
 func parts(s step.Step) ([]part, error) {
 	m, err := newMatrix()
@@ -66,7 +77,7 @@ func checkParts(m matrix, t targets) []part {
 	return append(list,
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(check)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(check)},
-		part{"full", "SQLite and tree-sitter while C's malloc is full", full(check)},
+		part{"full", "SQLite and tree-sitter while C's malloc is full", module("tests/full", check)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(check)},
 		part{"arm64", "the C core's tests for arm64 under an emulator; a saved game goes there and back",
 			on(t, "linux-arm64", func(p *prover, x target) error {
@@ -97,9 +108,10 @@ func gateParts(t targets) []part {
 				[]string{"./scope/...", "./budget/...", "./tests/model"})},
 		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(gate)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
-		part{"full", "SQLite and tree-sitter while C's malloc is full, in five builds", full(gate)},
+		part{"full", "SQLite and tree-sitter while C's malloc is full, in five builds", module("tests/full", gate)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(gate)},
-		part{"group", "processes in memory cgroups, each with the sum of its plan and a constant", group(gate)},
+		part{"group", "processes in memory cgroups, each with the sum of its plan and a constant",
+			module("tests/group", gate)},
 		part{"others", "other people's programs in a budget, and other caches: their tests, and short tables",
 			others(gate)},
 		part{"growth", "frogpond's memory, compared with the record", growth},
@@ -142,7 +154,7 @@ func core(form string) func(p *prover) error {
 func readers(env []string) func(p *prover) error {
 	return func(p *prover) error {
 		for _, dir := range []string{"budget/cmd", "budget/with/pprof", "budget/with/prometheus", "budget/save/s2"} {
-			if err := p.goTest(dir, env, false, limit, vetted, "./..."); err != nil {
+			if err := module(dir, env)(p); err != nil {
 				return err
 			}
 		}
@@ -156,20 +168,9 @@ func clients(env []string) func(p *prover) error {
 	}
 }
 
-// full links Debian's SQLite where it is installed, and otherwise compiles SQLite, once.
-func full(env []string) func(p *prover) error {
-	return func(p *prover) error {
-		tags := "-tags="
-		if exec.Command("pkg-config", "--exists", "sqlite3").Run() == nil {
-			tags += tagsOf["tests/full"]
-		}
-		return p.goTest("tests/full", env, false, limit, vetted, tags, "./...")
-	}
-}
-
-// group compiles SQLite, once.
-func group(env []string) func(p *prover) error {
-	return func(p *prover) error { return p.goTest("tests/group", env, false, limit, vetted, "./...") }
+// module tests the packages of a module.
+func module(dir string, env []string) func(p *prover) error {
+	return func(p *prover) error { return p.goTest(dir, env, false, limit, vetted, tags(dir), "./...") }
 }
 
 // others tests other people's programs and the comparison of caches, and does a small part of each
@@ -177,7 +178,7 @@ func group(env []string) func(p *prover) error {
 func others(env []string) func(p *prover) error {
 	return func(p *prover) error {
 		for _, dir := range []string{"tests/others", "tests/others/memory", "tests/bench/caches"} {
-			if err := p.goTest(dir, env, false, limit, vetted, "./..."); err != nil {
+			if err := module(dir, env)(p); err != nil {
 				return err
 			}
 		}
@@ -204,7 +205,7 @@ func counts(env []string) func(p *prover) error {
 				return err
 			}
 		}
-		return p.goTest("tests/bench", env, false, limit, vetted, "./...")
+		return module("tests/bench", env)(p)
 	}
 }
 

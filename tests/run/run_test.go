@@ -52,7 +52,10 @@ func TestMatrixRule(t *testing.T) {
 		"named/p.go": "package p\n\nconst C = arena_c.Asan\n", "named/p_test.go": none,
 		"starts/p_test.go": "package p\n\nfunc f() { go f() }\n",
 		"locks/p.go":       "package p\n\nvar mu sync.Mutex\n", "locks/p_test.go": none,
-		"untested/p.go":   "package p\n\nconst C = arena_c.Race\n",
+		"untested/p.go": "package p\n\nconst C = arena_c.Race\n",
+		"counts/p.go":   "package p\n\nconst C = arena_c.Race\n", "counts/p_test.go": none,
+		"tests/p.go": "package p\n\nvar mu sync.Mutex\n", "tests/p_test.go": none,
+		"tests/pond/p.go": none, "tests/pond/p_test.go": none,
 		"nested/go.mod":   "module nested\n",
 		"nested/p.go":     "package p\n\nconst C = arena_c.Race\n",
 		"arena/a_test.go": "package a\n",
@@ -62,12 +65,13 @@ func TestMatrixRule(t *testing.T) {
 	}
 	m, err := newMatrix()
 	require.NoError(t, err)
-	assert.Equal(t, []string{"arena", "locks", "named", "plain", "raced", "starts", "tagged"}, m.packages)
+	assert.Equal(t, []string{"arena", "counts", "locks", "named", "plain", "raced", "starts", "tagged", "tests",
+		"tests/pond"}, m.packages)
 	assert.Equal(t, map[[2]string]string{
 		{"checked", "tagged"}: "only_checked.go", {"race", "raced"}: "p.go", {"asan", "named"}: "arena_c.Asan",
 		{"race", "starts"}: "go in p_test.go", {"race", "locks"}: "sync.Mutex in p.go",
-		{"bindings", "arena"}: "the bindings"}, m.why)
-	assert.Equal(t, []string{"./locks", "./raced", "./starts"}, m.of("race"))
+		{"race", "tests/pond"}: "listed", {"bindings", "arena"}: "listed"}, m.why)
+	assert.Equal(t, []string{"./locks", "./raced", "./starts", "./tests/pond"}, m.of("race"))
 }
 
 // TestParts: the parts of a step have different names, and make gate and make soak have a part for
@@ -208,6 +212,12 @@ func TestMakefile(t *testing.T) {
 	}
 	for _, found := range steps.FindAllStringSubmatch(read(t, ".github/workflows/ci.yml"), -1) {
 		there = append(there, found[1])
+	}
+	for _, file := range []string{"ci.yml", "others.yml"} {
+		for _, used := range regexp.MustCompile(`uses: (.*)`).FindAllStringSubmatch(read(t, ".github/workflows/"+file),
+			-1) {
+			assert.Regexp(t, `@[0-9a-f]{40} # v\d`, used[1], "a commit, which can't move as a tag can")
+		}
 	}
 	assert.Equal(t, []string{"make deps", "make run", "make test", "make check"}, here)
 	assert.Equal(t, append(here, "make deps", "make deps-wine", "make gate"), there)

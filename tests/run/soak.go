@@ -51,8 +51,8 @@ func soakParts(t targets) []part {
 		}},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow: all tests, in three builds", soakClients},
 		part{"full", "SQLite and tree-sitter while C's malloc is full, 100 runs of each size",
-			full([]string{"UPFRONT_STEP=soak"})},
-		part{"group", "processes of 1,000 plans in memory cgroups", group([]string{"UPFRONT_STEP=soak"})},
+			module("tests/full", soak)},
+		part{"group", "processes of 1,000 plans in memory cgroups", module("tests/group", soak)},
 		part{"others", "other people's programs in a budget, and other caches: their tests in full",
 			others([]string{"UPFRONT_STEP=soak"})},
 		part{"fleet", "servers of plans, placed by Kubernetes' scheduler, and created in its API server", kubernetes},
@@ -128,7 +128,7 @@ func next(p *prover) error {
 		"./tests/conformance"); err != nil {
 		return err
 	}
-	if err := full(env)(p); err != nil {
+	if err := module("tests/full", env)(p); err != nil {
 		return err
 	}
 	return p.goTest("budget/cmd", env, false, limit, "./upfront-vet/...")
