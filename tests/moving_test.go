@@ -77,9 +77,8 @@ func shows(t *testing.T, dir, block string) (shown string) {
 		cmd := exec.Command("sh", "-c", command)
 		cmd.Dir = dir
 		out, _ := cmd.CombinedOutput()
-		// With -trimpath a file's name begins with its module.
-		paths := strings.NewReplacer(dir, "/moving", " example.com/moving/", " /moving/")
-		got := strings.TrimSuffix(paths.Replace(string(out)), "\n")
+		got := strings.TrimSuffix(strings.ReplaceAll(string(out), dir, "/moving"), "\n")
+		got = trimmed.ReplaceAllString(got, " /moving/$1")
 		got = address.ReplaceAllString(got, "0x…")
 		counts := strings.Contains(command, "-bench") || strings.Contains(command, "pprof")
 		if counts && alike(want, got) {
@@ -94,6 +93,7 @@ func shows(t *testing.T, dir, block string) (shown string) {
 var (
 	// A command goes on in the next line after a |.
 	firstLine = regexp.MustCompile(`^(.*\|\n)*.*`)
+	trimmed   = regexp.MustCompile(` example.com/moving/(\S+\.go:)`) // with -trimpath
 	address   = regexp.MustCompile(`0x[0-9a-f]+`)
 	number    = regexp.MustCompile(`^([0-9.]+)(%|MB|)$`)
 )

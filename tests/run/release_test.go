@@ -116,6 +116,14 @@ func TestConsumer(t *testing.T) {
 	run("go", "install", tool+"@"+version, tool+"-vet@"+version)
 	assert.Contains(t, run("./upfront", "--version"), version)
 
+	status, err := p.output(command{dir: out, args: []string{"git", "status", "--porcelain"}})
+	require.NoError(t, err)
+	assert.Empty(t, status, "the tags have all files")
+	for _, module := range all[1:] { // the sums of the tags
+		in := command{dir: filepath.Join(out, module), env: env, args: []string{"go", "list", "-deps", "./..."}}
+		require.NoError(t, p.do(in))
+	}
+
 	used, err := downloaded(filepath.Join(cache, "cache", "download"))
 	require.NoError(t, err)
 	if *update {
@@ -163,4 +171,47 @@ func committed(t *testing.T, p *prover, version string) {
 	assert.ErrorContains(t, p.release("v0.0.9", "out"), `it lacks the line`)
 	assert.ErrorContains(t, p.release("0.1", "out"), `"0.1" is no version such as v0.1.0`)
 	assert.ErrorContains(t, p.release(version, "tests"), "tests exists")
+}
+
+// outward matches a path in quotes that leads out of its folder, and the number of folders.
+var outward = regexp.MustCompile(`["<{/ ]((?:\.\./)+)|"((?:\.\./)*\.\.)"`)
+
+// leavesModule returns the paths in a file of a module that lead out of the module. depth is the
+// number of folders between the module and the file.
+func leavesModule(text string, depth int) (paths []string) {
+	for _, found := range outward.FindAllStringSubmatch(text, -1) {
+		if path := found[1] + found[2]; strings.Count(path+"/", "../") > depth {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// TestModulesStandAlone: no file of a published module names a file outside of the module, as the
+// root module is elsewhere in a module cache. Tests of the tool, a program, may.
+func TestModulesStandAlone(t *testing.T) {
+	assert.Equal(t, []string{"../../../"}, leavesModule(`#include "../../../arena_c/heap.h"`, 2))
+	assert.Equal(t, []string{"../"}, leavesModule("// #cgo CFLAGS: -I${SRCDIR}/../arena_c", 0))
+	assert.Empty(t, leavesModule(`#include "../../inner.h"`, 2), "control: it stays in the module")
+	inRoot(t)
+	list, err := modules()
+	require.NoError(t, err)
+	files := 0
+	for _, dir := range list {
+		if dir == "." || !published(dir) {
+			continue
+		}
+		require.NoError(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if ext := filepath.Ext(name); err != nil || d.IsDir() || ext != ".go" && ext != ".c" && ext != ".h" ||
+				dir == "budget/cmd" && strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			files++
+			inner, err := filepath.Rel(dir, name)
+			depth := strings.Count(filepath.ToSlash(inner), "/")
+			assert.Empty(t, leavesModule(read(t, name), depth), name)
+			return err
+		}))
+	}
+	assert.Greater(t, files, 50)
 }

@@ -13,6 +13,8 @@ package step
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -83,6 +85,17 @@ type T interface {
 	Helper()
 	Skip(args ...any)
 	Fatal(args ...any)
+}
+
+// Root returns the folder of the root module. A test of another module may run in a module cache,
+// where the root module is another folder.
+func Root(t T) string {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/upfront-mem/upfront").Output()
+	if err != nil {
+		t.Fatal("go list -m: ", err)
+	}
+	return strings.TrimSpace(string(dir))
 }
 
 // Needs skips t in the steps before s. The message names the make target that runs t.

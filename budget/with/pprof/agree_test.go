@@ -3,6 +3,7 @@ package pprof_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,13 +13,14 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/with/pprof"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestAgree: a profile has the figures that every reader of one report has. Its stacks are of
 // single arenas: their sizes and bytes in use sum up to the part's, and the highest peak is the
 // part's.
 func TestAgree(t *testing.T) {
-	data, err := os.ReadFile("../../testdata/agree.json")
+	data, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/agree.json"))
 	require.NoError(t, err)
 	var r budget.Report
 	require.NoError(t, json.Unmarshal(data, &r))
@@ -39,7 +41,7 @@ func TestAgree(t *testing.T) {
 			}
 		}
 	}
-	table, err := os.ReadFile("../../testdata/agree.txt")
+	table, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/agree.txt"))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(table)) {
 		words := strings.Fields(line)

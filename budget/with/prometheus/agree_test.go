@@ -3,6 +3,7 @@ package prometheus
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 // TestAgree: metrics have the figures that every reader of one report has.
 func TestAgree(t *testing.T) {
-	data, err := os.ReadFile("../../testdata/agree.json")
+	data, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/agree.json"))
 	require.NoError(t, err)
 	var r budget.Report
 	require.NoError(t, json.Unmarshal(data, &r))
@@ -27,7 +29,7 @@ func TestAgree(t *testing.T) {
 	for _, f := range budget.Figures() {
 		metrics[f.Name] = metricOf(f)
 	}
-	table, err := os.ReadFile("../../testdata/agree.txt")
+	table, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/agree.txt"))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(table)) {
 		words := strings.Fields(line)
