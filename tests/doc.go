@@ -12,7 +12,7 @@
 //   - model runs random programs and compares them with a model of scopes and budget.
 //     model/schedules runs every schedule of a few operations on regions.
 //   - misuse and race have programs with one fault each, and controls without the fault.
-//   - c tests the C core without Go.
+//   - core tests the C core without Go, by the programs in c.
 //   - malloc runs programs in C over package arena/with/malloc.
 //   - full runs SQLite and tree-sitter until C's malloc is full.
 //   - group runs a process in a memory cgroup with the sum of its plan.

@@ -169,7 +169,7 @@ func TestDiff(t *testing.T) {
 		}
 		assert.Equal(t, "level", d.Scope, of.want)
 		assert.Equal(t, strings.Contains(of.want, "Lamps["), d.Label == "light", of.want)
-		assert.Regexp(t, `^\S+newBuilding\S* /.*/diff_test.go:[0-9]+$`, d.Made)
+		assert.Regexp(t, `^\S+newBuilding\S* \S*/diff_test.go:[0-9]+$`, d.Made)
 	}
 	// No link leads there.
 	d := b.diff(t, func() { b.hidden[2].Y = 1 })
@@ -305,7 +305,7 @@ func TestObjects(t *testing.T) {
 		require.LessOrEqual(t, end, o.Offset)
 		end = o.Offset + o.Size
 		require.LessOrEqual(t, end, part.Size)
-		require.Regexp(t, `save_test\.TestObjects\S* /.*/diff_test.go:[0-9]+$`, o.Made)
+		require.Regexp(t, `save_test\.TestObjects\S* \S*/diff_test.go:[0-9]+$`, o.Made)
 		assert.Equal(t, "level", o.Scope)
 		got = append(got, fmt.Sprintf("%d %s %s", o.Size, o.Type, o.Label))
 	}

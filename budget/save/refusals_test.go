@@ -110,10 +110,7 @@ func TestRefusals(t *testing.T) {
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.ErrorContains(t, err,
 			`budget "pond": Restore of region level waited: worker "anna" has pinned region level`)
-		go func() {
-			time.Sleep(time.Millisecond)
-			anna.Unpin()
-		}()
+		time.AfterFunc(time.Millisecond, anna.Unpin)
 		require.NoError(t, p.ring.Restore(background, 4), "it waited")
 		require.NoError(t, p.ring.Take(5))
 		assert.Equal(t, before, hash(t, p.ring, 5))

@@ -33,7 +33,7 @@ const fleet = "tests/fleet"
 
 // late are the modules that make gate tests and make check doesn't, and whose libraries take long
 // to compile: a SQLite in Go.
-var late = []string{"tests/others", "tests/others/memory"}
+var late = []string{"tests/bench/caches", "tests/others", "tests/others/memory", "tests/page"}
 
 // modules returns the folders with a go.mod, the root first.
 func modules() (list []string, err error) {

@@ -174,10 +174,15 @@ func concurrent(file *ast.File) (why string) {
 			why = "go"
 		case *ast.SelectorExpr:
 			x, _ := n.X.(*ast.Ident)
-			switch {
-			case x != nil && x.Name == "sync" && (n.Sel.Name == "Mutex" || n.Sel.Name == "RWMutex"):
+			if x != nil && x.Name == "sync" && (n.Sel.Name == "Mutex" || n.Sel.Name == "RWMutex") {
 				why = "sync." + n.Sel.Name
-			case n.Sel.Name == "Go":
+			}
+		case *ast.ExprStmt: // it has no result
+			call, _ := n.X.(*ast.CallExpr)
+			if call == nil {
+				break
+			}
+			if f, _ := call.Fun.(*ast.SelectorExpr); f != nil && f.Sel.Name == "Go" {
 				why = "WaitGroup.Go"
 			}
 		}

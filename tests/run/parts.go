@@ -25,7 +25,7 @@ const vetted = "-vet=off"
 func compiling() string {
 	flags := "-trimpath -gcflags=all=-dwarf=false"
 	if have("env") { // Windows may lack it
-		flags += " '-toolexec=env GOGC=400'"
+		flags += " '-toolexec=env GOGC=800'"
 	}
 	return strings.TrimSpace(os.Getenv("GOFLAGS") + " " + flags)
 }
@@ -68,7 +68,6 @@ func checkParts(m matrix, t targets) []part {
 			return p.lint(nil, false)
 		}},
 		{"test", "every package's tests in full, in the release build", tests(check, []string{vetted}, all)},
-		{"core", "the C core without Go: gcc, g++, sanitizers, each branch taken", core("")},
 	}
 	for _, f := range flavours {
 		list = append(list, part{f.name, "quick tests of the packages that differ in this build",
@@ -96,7 +95,6 @@ func gateParts(t targets) []part {
 			return p.lint(nil, true)
 		}},
 		{"test", "every package's tests in full, in the release build", tests(gate, nil, all)},
-		{"core", "the C core without Go: gcc, g++, sanitizers, each branch taken", core("")},
 	}
 	for _, f := range flavours {
 		list = append(list, part{f.name, "every package's quick tests in this build", tests(nil, f.flags, all)})
@@ -138,16 +136,6 @@ func gateParts(t targets) []part {
 			return nil
 		}},
 	)
-}
-
-func core(form string) func(p *prover) error {
-	return func(p *prover) error {
-		args := []string{"sh", "tests/c/run.sh", "build/c"}
-		if form != "" {
-			args = append(args, form)
-		}
-		return p.do(command{args: args})
-	}
 }
 
 // readers tests the tool, the exporters of reports, and the compression of saves.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,23 +25,34 @@ type part struct {
 	run        func(p *prover) error
 }
 
-// prover runs parts, and prints their outcome.
+// narrow reports whether a part uses one processor most of the time. Narrow parts that follow each
+// other run at once.
+func (x part) narrow() bool {
+	return slices.Contains([]string{"modules", "clients", "full", "counts", "arm64"}, x.name)
+}
+
+// prover runs parts, and prints their outcome. Each part has a prover of its own.
 type prover struct {
+	*console
 	step       step.Step
 	requireAll bool
 
-	mu    sync.Mutex // guards out, lines and doing: a line may be printed while commands run
-	out   io.Writer
-	lines int    // number printed
-	doing string // the command that runs
+	doing string    // the command that runs; guarded by mu
+	log   io.Writer // of the part
+	cpu   time.Duration
+}
 
-	log      io.Writer // of the part
-	cpu      time.Duration
+// console is common to the provers of all parts.
+type console struct {
+	mu       sync.Mutex // guards the rest: a line may be printed while commands run
+	out      io.Writer
+	lines    int // number printed
 	unproven []string
 }
 
 func newProver(out io.Writer, s step.Step) *prover {
-	return &prover{step: s, requireAll: os.Getenv("REQUIRE_ALL") != "", out: out, log: io.Discard}
+	return &prover{console: &console{out: out}, step: s, requireAll: os.Getenv("REQUIRE_ALL") != "",
+		log: io.Discard}
 }
 
 func (p *prover) say(format string, args ...any) {
@@ -63,7 +75,9 @@ const interval = 15 * time.Second
 // speak prints the running command after each interval without a line, until stop is called.
 func (p *prover) speak(name string) (stop func()) {
 	ticker, done := time.NewTicker(interval), make(chan struct{})
+	p.mu.Lock()
 	from, seen := time.Now(), p.lines
+	p.mu.Unlock()
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -88,18 +102,39 @@ func (p *prover) speak(name string) (stop func()) {
 }
 
 // prove runs the parts, and prints a line for each part and the proofs that were left out. It ends
-// at the first part that fails.
+// at the first part that fails, or with the narrow parts that run at once with that part.
 func (p *prover) prove(list []part) error {
 	from := time.Now()
-	for _, part := range list {
-		if err := p.alone(part.name, func() error { return part.run(p) }); err != nil {
+	for i := 0; i < len(list); {
+		n := 1
+		for list[i].narrow() && i+n < len(list) && list[i+n].narrow() {
+			n++
+		}
+		if err := p.atOnce(list[i : i+n]); err != nil {
 			return err
 		}
+		i += n
 	}
 	if len(list) > 1 {
 		p.say("make %s passed in %.0f s", p.step, time.Since(from).Seconds())
 	}
 	return p.conclude()
+}
+
+// atOnce runs parts at once, as many as the machine has processors.
+func (p *prover) atOnce(list []part) error {
+	var all sync.WaitGroup
+	errs, places := make([]error, len(list)), make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, part := range list {
+		places <- struct{}{}
+		all.Go(func() {
+			own := &prover{console: p.console, step: p.step, requireAll: p.requireAll}
+			errs[i] = own.alone(part.name, func() error { return part.run(own) })
+			<-places
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 func (p *prover) alone(name string, run func() error) error {
@@ -144,6 +179,8 @@ func (p *prover) lacks(what, tool, debian string) {
 }
 
 func (p *prover) notProven(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if !slices.Contains(p.unproven, text) {
 		p.unproven = append(p.unproven, text)
 	}

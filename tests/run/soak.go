@@ -23,7 +23,6 @@ func soakParts(t targets) []part {
 			return p.do(goCommand("", "run", "./tests/mutants"))
 		}},
 		{"static", "staticcheck of the files that each build leaves out", static},
-		{"core", "the C core by clang, and under valgrind", core("soak")},
 		{"test", "every package's tests in their long form, in the release build", tests(soak, nil, all)},
 	}
 	for _, f := range flavours {
