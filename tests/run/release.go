@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,28 +55,59 @@ func (p *prover) release(version, out string) error {
 	if err != nil {
 		return err
 	}
+	requires, required := map[string][]string{}, map[string]bool{}
 	for _, dir := range list {
-		if err = p.requireVersion(filepath.Join(out, dir), version, published(dir)); err != nil {
+		if requires[dir], err = p.requireVersion(filepath.Join(out, dir), version, published(dir)); err != nil {
 			return err
+		}
+		for _, path := range requires[dir] {
+			required[path] = required[path] || published(dir)
 		}
 	}
 	list = slices.DeleteFunc(list, func(dir string) bool { return !published(dir) })
+	cache, err := os.MkdirTemp("", "upfront-release")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(cache)
 	git := func(args ...string) error { return p.do(command{dir: out, args: append([]string{"git"}, args...)}) }
 	if err = git("commit", "-q", "-a", "-m", "upfront "+version); err != nil {
 		return err
 	}
-	// The sum of a module depends on the go.sum of the module, and so on the sums of the modules
-	// that it requires. A round completes the modules whose requirements are complete.
-	for changed := true; changed; {
-		for _, dir := range list {
-			if err = git("tag", "-f", tagOf(dir, version)); err != nil {
-				return err
-			}
+	// The sum of a module depends on its go.sum. Therefore a module comes after those that it
+	// requires.
+	sums := map[string][]string{} // lines of go.sum, by path
+	for left := slices.Clone(list); len(left) > 0; {
+		i := slices.IndexFunc(left, func(dir string) bool {
+			return !slices.ContainsFunc(requires[dir], func(path string) bool { return sums[path] == nil })
+		})
+		if i < 0 {
+			return fmt.Errorf("modules require each other: %s", strings.Join(left, " "))
 		}
-		if changed, err = p.sum(out, version, list); err != nil || !changed {
+		dir := left[i]
+		left = slices.Delete(left, i, i+1)
+		var lines []string
+		for _, path := range requires[dir] {
+			lines = append(lines, sums[path]...)
+		}
+		if err = writeSums(filepath.Join(out, dir, "go.sum"), lines); err != nil {
 			return err
 		}
 		if err = git("commit", "-q", "-a", "--amend", "--no-edit"); err != nil {
+			return err
+		}
+		if !required[pathOf(dir)] {
+			continue
+		}
+		if err = git("tag", tagOf(dir, version)); err != nil {
+			return err
+		}
+		if sums[pathOf(dir)], err = p.sumsOf(out, cache, pathOf(dir), version); err != nil {
+			return err
+		}
+	}
+	for _, dir := range list { // modules that have a tag are the same in the last commit
+		if err = git("tag", "-f", tagOf(dir, version)); err != nil {
 			return err
 		}
 	}
@@ -110,22 +139,23 @@ func (p *prover) releasable(version string) error {
 }
 
 // requireVersion edits the go.mod in a folder: the modules of this repository are required in the
-// version and, if alone is set, not replaced.
-func (p *prover) requireVersion(dir, version string, alone bool) error {
+// version and, if alone is set, not replaced. It returns their paths.
+func (p *prover) requireVersion(dir, version string, alone bool) (paths []string, err error) {
 	text, err := p.output(goCommand(dir, "mod", "edit", "-json"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var mod struct {
 		Require []struct{ Path string }
 		Replace []struct{ Old struct{ Path string } }
 	}
 	if err = json.Unmarshal([]byte(text), &mod); err != nil {
-		return err
+		return nil, err
 	}
 	edit := goCommand(dir, "mod", "edit")
 	for _, r := range mod.Require {
 		if ours(r.Path) {
+			paths = append(paths, r.Path)
 			edit.args = append(edit.args, "-require="+r.Path+"@"+version)
 		}
 	}
@@ -135,51 +165,12 @@ func (p *prover) requireVersion(dir, version string, alone bool) error {
 		}
 	}
 	if len(edit.args) == 3 {
-		return nil
+		return nil, nil
 	}
-	return p.do(edit)
+	return paths, p.do(edit)
 }
 
 func ours(path string) bool { return path == home || strings.HasPrefix(path, home+"/") }
-
-// sum writes the sums of the modules with a tag in the repository out into the go.sum of each
-// published module that requires them, and reports whether a file changed.
-func (p *prover) sum(out, version string, list []string) (changed bool, err error) {
-	cache, err := os.MkdirTemp("", "upfront-release")
-	if err != nil {
-		return false, err
-	}
-	defer os.RemoveAll(cache)
-	sums := map[string][]string{} // by path
-	for _, dir := range list {
-		if dir == "." {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(out, dir, "go.mod"))
-		if err != nil {
-			return false, err
-		}
-		var lines []string
-		for _, other := range list {
-			path := pathOf(other)
-			if !strings.Contains(string(text), "\t"+path+" "+version) {
-				continue
-			}
-			if sums[path] == nil {
-				if sums[path], err = p.sumsOf(out, cache, path, version); err != nil {
-					return false, err
-				}
-			}
-			lines = append(lines, sums[path]...)
-		}
-		different, err := writeSums(filepath.Join(out, dir, "go.sum"), lines)
-		if err != nil {
-			return false, err
-		}
-		changed = changed || different
-	}
-	return changed, nil
-}
 
 // sumsOf returns the lines of go.sum for the tag of a module in the repository out.
 func (p *prover) sumsOf(out, cache, path, version string) ([]string, error) {
@@ -205,25 +196,16 @@ func fromTags(out, cache, proxy string) []string {
 		"GIT_CONFIG_KEY_1=safe.directory", "GIT_CONFIG_VALUE_1=*"}
 }
 
-// writeSums replaces the lines of this repository's modules in a go.sum, and reports whether the
-// file changed.
-func writeSums(file string, lines []string) (changed bool, err error) {
+// writeSums adds lines to a go.sum, which has none of their modules.
+func writeSums(file string, lines []string) error {
 	text, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return false, err
+	if err != nil || len(lines) == 0 {
+		return err
 	}
-	for scan := bufio.NewScanner(strings.NewReader(string(text))); scan.Scan(); {
-		if path, _, _ := strings.Cut(scan.Text(), " "); !ours(path) {
-			lines = append(lines, scan.Text())
-		}
-	}
+	lines = append(strings.Split(strings.TrimSpace(string(text)), "\n"), lines...)
 	slices.SortStableFunc(lines, func(a, b string) int {
 		path := func(line string) string { path, _, _ := strings.Cut(line, " "); return path }
 		return strings.Compare(path(a), path(b))
 	})
-	written := strings.Join(lines, "\n") + "\n"
-	if written == string(text) {
-		return false, nil
-	}
-	return true, os.WriteFile(file, []byte(written), 0o644)
+	return os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644)
 }

@@ -132,13 +132,13 @@ func (t target) cc() string {
 func (t target) folder() string { return filepath.Join("build", t.Name) }
 
 // env returns the environment of the go command. AddressSanitizer needs a compiler whose --version
-// begins with gcc, so CC is a link of that name.
+// begins with gcc, so CC is a link of that name there.
 func (t target) env() []string {
-	link, err := filepath.Abs(filepath.Join(t.folder(), "gcc"))
-	if err != nil {
-		link = t.cc()
+	cc := t.cc()
+	if link, err := filepath.Abs(filepath.Join(t.folder(), "gcc")); err == nil && slices.Contains(t.Flags, "-asan") {
+		cc = link
 	}
-	return append(slices.Clone(t.Env), "CC="+link)
+	return append(slices.Clone(t.Env), "CC="+cc)
 }
 
 // run returns the start of the command line that runs a program of the target here. Its pages have
