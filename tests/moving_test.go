@@ -27,7 +27,7 @@ const moving = "tests/moving/README.md"
 // TestMovingPage does the steps of the page in a module of its own: it writes the page's file, runs
 // each command, and compares the output. With -update it writes the output into the page.
 func TestMovingPage(t *testing.T) {
-	step.Needs(t, step.Check)
+	step.Needs(t, step.Gate) // go tool pprof is compiled
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	dir, bin := t.TempDir(), t.TempDir()
