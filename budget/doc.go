@@ -32,10 +32,11 @@
 //	| tables | init | systems | level ....... <- temp |  apart: | frame ×2 | scratch of workers |
 //	            bottom ----------> top; top is rewound first
 //
-// Rewinding a region also rewinds the regions above it. A region may have slots: equal siblings
-// that are loaded and rewound one by one ([Slots]). One region may take the [Rest] of Plan.Size.
-// While regions are empty, [Budget.Reconfigure] moves their boundaries. [Plan.String] draws the
-// map.
+// Rewinding a region also rewinds the regions above it, which stand on it. Two regions may stand on
+// the same one ([RegionPlan]): each is loaded and rewound while the other stays. A region may have
+// slots: equal siblings that are loaded and rewound one by one ([Slots]). One region may take the
+// [Rest] of Plan.Size. While regions are empty, [Budget.Reconfigure] moves their boundaries.
+// [Plan.String] draws the map.
 //
 // A plan has at most 64 regions, each with up to 4096 slots. It has at most 65535 arenas: regions,
 // slots, frame buffers and scratch arenas together. With its tables a budget takes less than 256

@@ -32,9 +32,10 @@ func (l Loaded[T]) Get() *T {
 	return l.value
 }
 
-// Load empties the region and the regions above it (after it in the plan), calls fn with a scope of
-// the region, and freezes the region: it takes no more objects. The objects that fn made in its
-// scope stay until a Load or Rewind of this or a lower region, a Release, or Close.
+// Load empties the region and the regions above it (that stand on it in the plan, directly or not),
+// calls fn with a scope of the region, and freezes the region: it takes no more objects. The
+// objects that fn made in its scope stay until a Load or Rewind of this or a lower region, a
+// Release, or Close.
 //
 // The value that fn returns may be in fn's scope, or be an ordinary Go value with slices and pools
 // of the region. The Go value is convenient, because it may also hold maps and strings. A value in
@@ -271,13 +272,13 @@ func (b *Budget) loadOf(r *region) *load {
 	return &r.own
 }
 
-// along returns the regions that a load of r touches: r and those above it, but not its siblings.
-// For nil it returns all.
+// along returns the regions that a load of r touches: r and those that stand on it. For nil it
+// returns all.
 func (b *Budget) along(r *region) reach {
 	if r == nil {
 		return reach{from: b.regions}
 	}
-	return reach{b.regions[r.index : r.index+1], b.regions[r.siblingsEnd:]}
+	return reach{b.regions[r.index : r.index+1], r.above}
 }
 
 // The result is the reason why running loads exclude a load of these regions, or "". pre: b.mu is
@@ -288,7 +289,7 @@ func (b *Budget) beside(r *region, along reach, what string) (refused string) {
 		switch {
 		case by == nil:
 			continue
-		case by.scope == (scope.Scope{}) || r == nil || r.level <= by.along.at(0).level:
+		case by.scope == (scope.Scope{}) || r == nil || !by.along.at(0).below(r):
 			return "refused during a " + by.name() + "; call it when that has returned"
 		}
 		how := b.plan.Regions[r.level].Name + ".In(s)" // without the slot's number
@@ -315,7 +316,7 @@ func (b *Budget) outer(r Region) (outer *load, refused string) {
 	switch {
 	case outer == nil:
 		return nil, "refused: In needs the scope that a running Load passed to its function"
-	case r.level <= outer.along.at(0).level:
+	case !outer.along.at(0).below(r.region):
 		return nil, fmt.Sprintf("refused inside a %s: only regions above its region may be touched", outer.name())
 	case outer.inner != nil:
 		return nil, fmt.Sprintf("refused inside a %s, during a %s there; wait for the inner one first", outer.name(),

@@ -136,6 +136,20 @@ func (b *Budget) makeStacks(start func(stack.Config, *arena_c.Row) *stack.Stack)
 			}
 		}
 	}
+	for _, r := range b.regions {
+		if r.slot > 0 {
+			r.above = b.regions[r.index-1].above
+			continue
+		}
+		first := r.index + max(b.plan.Regions[r.level].Slots, 1)
+		end := b.plan.end(r.level)
+		for last := first; ; last++ {
+			if last == len(b.regions) || b.regions[last].level >= end {
+				r.above = b.regions[first:last:last]
+				break
+			}
+		}
+	}
 }
 
 func (b *Budget) makeStack(name string, part sizedPart, index, base int,
@@ -153,7 +167,6 @@ func (b *Budget) addRegion(level, slot int, st *stack.Stack) {
 	r := &region{b: b, index: len(b.regions), level: level, slot: -1, name: arenaName(st), state: planned.State,
 		track: planned.Track, trims: planned.Trim == TrimEmpty, trimmed: true, stack: st}
 	st.Pages = (*regionPages)(r)
-	r.siblingsEnd = r.index - slot + max(planned.Slots, 1)
 	b.regions = append(b.regions, r)
 	if planned.Slots == 0 {
 		return

@@ -3,6 +3,7 @@ package budget
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -23,7 +24,7 @@ type Plan struct {
 	Size uint64
 	// Base is the address of the first byte, a multiple of 64 KiB; 0: anywhere.
 	Base    uint64
-	Regions []RegionPlan // up to 64, bottom first: rewinding one also rewinds the regions after it
+	Regions []RegionPlan // up to 64, each after the region that it stands on
 	Frame   FramePlan
 	Scratch ScratchPlan
 	Limits  Limits
@@ -73,16 +74,21 @@ type Plan struct {
 // RegionPlan is a named part of the budget. Name follows the rules of the plan's name, is unique,
 // and isn't "frame", "scratch" or "c_heap". Note is for people.
 //
-// The order of regions sets which regions end together. A Load, Rewind or Release of a region
-// empties the regions after it in the plan, but not its own siblings. So the region that lives
-// longest comes first, and slots come last:
+// A region stands on the region before it in the plan, or on the one that On names. A Load, Rewind
+// or Release of a region empties the regions that stand on it, directly or not, top first, and no
+// others. The slots of a region don't stand on each other. So regions form a tree:
 //
-//	plan          ended by a load of
-//	systems       systems
-//	net           systems, net
-//	room, slots   systems, net, and the slot itself
+//	plan                   ended by a load of
+//	systems                systems
+//	map                    systems, map
+//	styles, On "systems"   systems, styles
+//	room, slots            systems, styles, and the slot itself
 //
-// With net after room, a load of any slot of room would also empty net; [Plan.Check] warns of that.
+// Here map and styles are siblings: each is loaded while the other stays, also at the same time by
+// another goroutine. Memory is one line of ranges in the order of the plan; On doesn't move it.
+//
+// No region can be On one with slots. A region without On after one with slots stands on all of
+// them, so a load of any slot empties it; [Plan.Check] warns of that.
 //
 // Track makes a snapshot of package save copy only the pages that were written. It suits regions of
 // about 4 MiB or more, if a tick writes a small part of the region. In return, each snapshot makes
@@ -96,6 +102,10 @@ type RegionPlan struct {
 	// other parts leave of Plan.Size, at least 64 KiB.
 	Size  uint64
 	Slots int // 0: no slots; 1 to 4096: equal siblings, each with one owner
+	// On is the name of the region on which this one stands. It names the region before, or one
+	// that the region before stands on, directly or not, so that the regions that stand on a region
+	// follow it. "" is the region before; Root is none.
+	On string
 	// State lets package save hash, compare and write the region. Each load then begins with zeros,
 	// and the region holds only pointer-free data.
 	State bool
@@ -112,6 +122,9 @@ type RegionPlan struct {
 	// Limits are those of the region or of each slot; a 0 in Limits is the plan's limit.
 	Limits Limits
 }
+
+// Root is the On of a region that stands on no other ("/" in JSON), as the first region does.
+const Root = "/"
 
 // Rest is a size: all bytes of Plan.Size that the other parts and guards leave ("rest" in JSON).
 // One region, without slots, may have this size. As Plan.GoHeap, Rest is the bytes that the limits
@@ -273,4 +286,37 @@ func (p *Pages) byKey() []keyed[*Demand] {
 
 func (l *Limits) byKey() []keyed[*int] {
 	return []keyed[*int]{{"scopes", &l.Scopes}, {"pools", &l.Pools}, {"owned", &l.Owned}, {"labels", &l.Labels}}
+}
+
+// below returns the index of the region that regions[i] stands on, or -1.
+func (p Plan) below(i int) int {
+	if on := p.Regions[i].On; on != "" { // no region has the name Root
+		return slices.IndexFunc(p.Regions[:i], func(r RegionPlan) bool { return r.Name == on })
+	}
+	return i - 1
+}
+
+// onText returns the name of the region that regions[i] stands on, or Root.
+func (p Plan) onText(i int) string {
+	if on := p.below(i); on >= 0 {
+		return p.Regions[on].Name
+	}
+	return Root
+}
+
+// standsOn reports whether regions[i] is regions[on], or stands on it, directly or not. All stand
+// on -1.
+func (p Plan) standsOn(i, on int) bool {
+	for ; i > on; i = p.below(i) {
+	}
+	return i == on
+}
+
+// end returns the index after the last region that stands on regions[i].
+func (p Plan) end(i int) int {
+	end := i + 1
+	for end < len(p.Regions) && p.standsOn(end, i) {
+		end++
+	}
+	return end
 }

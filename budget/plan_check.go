@@ -34,8 +34,8 @@ func (p Plan) Check() error {
 // ErrWarning matches, with errors.Is, the error that [Plan.Check] returns for a valid plan with a
 // likely mistake. Open accepts such a plan, and [Plan.String] shows the warning. The mistakes are:
 //
-//   - a region without slots above one with slots: a load, rewind or release of any slot empties
-//     the region above
+//   - a region without slots that stands on one with slots: a load, rewind or release of any slot
+//     empties the region
 //   - an expected size above the size of its part
 var ErrWarning = errors.New("warning")
 
@@ -49,15 +49,13 @@ func (p Plan) check() error {
 }
 
 func (p Plan) warnings() (f planFaults) {
-	slotted := -1
 	for i, r := range p.Regions {
-		switch {
-		case r.Slots != 0:
-			slotted = i
-		case slotted >= 0:
-			f.add(fmt.Sprintf("regions[%d]", i),
-				"each Load, Rewind or Release of a slot of %[2]q also empties %[1]q; list %[1]q before %[2]q",
-				r.Name, p.Regions[slotted].Name)
+		for on := p.below(i); on >= 0; on = p.below(on) {
+			if below := p.Regions[on]; below.Slots != 0 && r.Slots == 0 {
+				f.add(fmt.Sprintf("regions[%d]", i), "each Load, Rewind or Release of a slot of %[2]q also empties "+
+					"%[1]q; list %[1]q before %[2]q, or set its on", r.Name, below.Name)
+				break
+			}
 		}
 	}
 	for i, e := range p.Expected {
@@ -259,6 +257,9 @@ func (f *planFaults) regions(regions []RegionPlan) {
 		default:
 			f.add(key+".size", `"rest", like %s; only one region may be "rest"`, regionSizeKey(rest))
 		}
+		if r.On != "" && r.On != Root {
+			f.on(key+".on", regions, i)
+		}
 		if r.Size == Rest && r.Slots != 0 {
 			f.add(key+".size", `"rest", but slots is %d; slots have a size of their own`, r.Slots)
 		}
@@ -273,6 +274,26 @@ func (f *planFaults) regions(regions []RegionPlan) {
 		if !utf8.ValidString(r.Note) {
 			f.add(key+".note", "not UTF-8")
 		}
+	}
+}
+
+// on checks the name of the region that regions[i] stands on.
+func (f *planFaults) on(key string, regions []RegionPlan, i int) {
+	name := jsonfile.Quote(regions[i].On)
+	on := slices.IndexFunc(regions, func(r RegionPlan) bool { return r.Name == regions[i].On })
+	switch {
+	case regions[i].On == "frame" || regions[i].On == "scratch" || regions[i].On == cHeapKey:
+		f.add(key, "%s is no region; give the name of a region before this one", name)
+	case on < 0:
+		f.add(key, "no region has the name %s", name)
+	case on == i:
+		f.add(key, "%s is this region; give the name of a region before it", name)
+	case on > i:
+		f.add(key, "%s is regions[%d], after this one; list it before", name, on)
+	case regions[on].Slots != 0:
+		f.add(key, "%s has slots, and no region stands on slots; give the name of the region below it", name)
+	case !(Plan{Regions: regions}).standsOn(i-1, on):
+		f.add(key, "regions[%d] doesn't stand on %s; list this region next to the others that do", i-1, name)
 	}
 }
 

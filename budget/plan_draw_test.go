@@ -103,7 +103,7 @@ func TestPlanIsDrawn(t *testing.T) {
   cost: 131392KiB of addresses,
     129696KiB resident at most (pages of 64 KiB: 129792KiB), Go heap 32768KiB
   resident from Open on
-  warning: regions[4]: each Load, Rewind or Release of a slot of "one" also empties "level"; list "level" before "one"
+  warning: regions[4]: each Load, Rewind or Release of a slot of "one" also empties "level"; list "level" before "one", or set its on
 `, plan.String())
 
 	assert.Equal(t, `plan x: 1088KiB

@@ -57,7 +57,7 @@ func (c *CHeapPlan) keys() []planKey {
 }
 
 func (r *RegionPlan) keys() []planKey {
-	return []planKey{{"name", &r.Name}, {"size", (*planRest)(&r.Size)}, {"slots", &r.Slots},
+	return []planKey{{"name", &r.Name}, {"size", (*planRest)(&r.Size)}, {"slots", &r.Slots}, {"on", &r.On},
 		{"limits", planKeys(r.Limits.byKey())}, {"state", &r.State}, {"track", &r.Track}, {"trim", &r.Trim},
 		{"warn", &r.Warn},
 		{"note", &r.Note}}

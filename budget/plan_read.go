@@ -20,7 +20,8 @@ const planFileMax = 1 * MiB
 //
 // The plan may also have a "size" (the size of one region may then be "rest"), a "base" (an
 // address), and "limits" of "scopes", "pools", "owned" and "labels". A region may have "slots",
-// "state", "track" and limits of its own. Each demand of "pages" is "off", "wished" or "required":
+// "on", "state", "track" and limits of its own. Each demand of "pages" is "off", "wished" or
+// "required":
 //
 //	{"name": "server", "size": "96MiB", "base": "0x200000000000",
 //	 "regions": [{"name": "cache", "size": "rest"},

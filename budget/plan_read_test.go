@@ -42,7 +42,7 @@ func TestPlanFileFaults(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, strings.ReplaceAll(
 		`FILE:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
-FILE:7: regions[2].Note: no such key (there are name, size, slots, limits, state, track, trim, warn, note)
+FILE:7: regions[2].Note: no such key (there are name, size, slots, on, limits, state, track, trim, warn, note)
 FILE:7: regions[2].note: null is not a string
 FILE:9: frame.buffers: 1.5 is not a count (a whole number from 0)
 FILE:11: frame: given twice

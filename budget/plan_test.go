@@ -221,6 +221,17 @@ var planChecks = []struct {
 		p.Regions[1].Name = "c_heap"
 	}, `regions[1].name: "c_heap" is the name of the c_heap; choose another name`},
 	{func(p *Plan) { p.GoHeap = math.MaxUint64 - 1 }, "go_heap: 18446744073709551614"},
+	{func(p *Plan) { p.Regions[1].On = "leve" }, `regions[1].on: no region has the name "leve"`},
+	{func(p *Plan) { p.Regions[1].On = "systems" },
+		`regions[1].on: "systems" is this region; give the name of a region before it`},
+	{func(p *Plan) { p.Regions[1].On = "level" },
+		`regions[1].on: "level" is regions[2], after this one; list it before`},
+	{func(p *Plan) { p.Regions[1].On = "scratch" },
+		`regions[1].on: "scratch" is no region; give the name of a region before this one`},
+	{func(p *Plan) { p.Regions[0].Slots, p.Regions[1].On = 2, "init" },
+		`regions[1].on: "init" has slots, and no region stands on slots; give the name of the region below it`},
+	{func(p *Plan) { p.Regions[1].On, p.Regions[2].On = Root, "init" },
+		`regions[2].on: regions[1] doesn't stand on "init"; list this region next to the others that do`},
 }
 
 func TestPlanCheck(t *testing.T) {
@@ -250,8 +261,8 @@ func TestSlotsBelow(t *testing.T) {
 	assert.ErrorIs(t, err, ErrWarning)
 	const text = `each Load, Rewind or Release of a slot of `
 	assert.EqualError(t, err, `plan "game": regions[2]: warning: `+text+
-		`"room" also empties "net"; list "net" before "room"
-plan "game": regions[4]: warning: `+text+`"chunk" also empties "effects"; list "effects" before "chunk"`)
+		`"room" also empties "net"; list "net" before "room", or set its on
+plan "game": regions[4]: warning: `+text+`"chunk" also empties "effects"; list "effects" before "chunk", or set its on`)
 	assert.Contains(t, plan.String(), "\n  warning: regions[2]: "+text)
 	data, err := json.Marshal(plan)
 	require.NoError(t, err)
@@ -269,6 +280,10 @@ plan "game": regions[4]: warning: `+text+`"chunk" also empties "effects"; list "
 	plan.Regions = plan.Regions[:4]
 	assert.NoError(t, plan.Check(), "slots above slots")
 	assert.NotContains(t, plan.String(), "warning")
+	plan.Regions[1], plan.Regions[2] = plan.Regions[2], plan.Regions[1]
+	plan.Regions[2].On = "systems"
+	assert.NoError(t, plan.Check(), "a region next to slots")
+	assert.Contains(t, plan.String(), "regions[2]  on systems\n")
 }
 
 func TestSizeText(t *testing.T) {
@@ -336,6 +351,19 @@ func randomPlan(random *rand.Rand) Plan {
 	if some() {
 		slots := &plan.Regions[random.IntN(len(plan.Regions))]
 		slots.Size, slots.Slots = 1+slots.Size%(128*KiB), 1+random.IntN(1<<random.IntN(13))
+	}
+	for i := range plan.Regions {
+		on := i - 1
+		for on >= 0 && (some() || plan.Regions[on].Slots != 0) {
+			on = plan.below(on)
+		}
+		switch {
+		case random.IntN(4) != 0:
+		case on < 0:
+			plan.Regions[i].On = Root
+		default:
+			plan.Regions[i].On = plan.Regions[on].Name
+		}
 	}
 	if some() {
 		plan.Frame = FramePlan{2 + random.IntN(7), size()}

@@ -126,6 +126,7 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 	differs("the number of regions", len(b.plan.Regions), len(plan.Regions))
 	for i := range min(len(b.plan.Regions), len(plan.Regions)) {
 		differs(fmt.Sprintf("regions[%d].name", i), b.plan.Regions[i].Name, plan.Regions[i].Name)
+		differs(fmt.Sprintf("regions[%d].on", i), b.plan.onText(i), plan.onText(i))
 		differs(fmt.Sprintf("regions[%d].slots", i), b.plan.Regions[i].Slots, plan.Regions[i].Slots)
 		limits(regionLimitsKey(i), b.plan.Regions[i].Limits.or(b.plan.Limits), plan.Regions[i].Limits.or(plan.Limits))
 		differs(fmt.Sprintf("regions[%d].state", i), b.plan.Regions[i].State, plan.Regions[i].State)

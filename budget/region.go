@@ -16,8 +16,8 @@ import (
 )
 
 // Region is a region of an open budget, or a slot from its Acquire to its Release. Rewinding a
-// region also rewinds the regions after it in the plan, but rewinding a slot doesn't touch its
-// siblings ([RegionPlan] shows the order). A report of misuse in an emptied region names the Load,
+// region also rewinds the regions that stand on it, but rewinding a slot doesn't touch its
+// siblings ([RegionPlan] shows the tree). A report of misuse in an emptied region names the Load,
 // Rewind or Release that emptied the region, in checked builds with the line of that call. Region
 // is a small value; copy it freely. The methods of the zero Region panic.
 type Region struct {
@@ -50,8 +50,8 @@ type region struct {
 	readers   []*Reader     // guarded by b.mu
 	site      arena_c.Site  // of a slot: the line of Acquire
 
-	siblingsEnd int  // index of the first region above it in b.regions
-	own         load // the load that begins here; guarded by b.mu
+	above []*region // those that stand on it: a part of b.regions
+	own   load      // the load that begins here; guarded by b.mu
 }
 
 type phase uint64
@@ -146,6 +146,12 @@ func (r *region) take() Region {
 func (r *region) disown() {
 	r.readers = nil
 	r.owner.Add(ownerTaken)
+}
+
+// below reports whether another region stands on r.
+func (r *region) below(other *region) bool {
+	n := len(r.above)
+	return n > 0 && r.above[0].index <= other.index && other.index <= r.above[n-1].index
 }
 
 // its returns r.region, and panics for the zero Region.

@@ -15,9 +15,9 @@ import (
 // the load is complete. If the load fails, the old level stays.
 //
 // Any goroutine may acquire a slot. This goroutine is then the slot's owner, and loads, rewinds and
-// releases the slot. Owners may do so at the same time if no region comes after the slots in the
-// plan. Otherwise each load also empties the regions after the slots, and another owner's load
-// returns [ErrLoading] meanwhile. So put slots last ([Plan.Check] warns otherwise).
+// releases the slot. Owners may do so at the same time if no region stands on the slots. Otherwise
+// each load also empties that region, and another owner's load returns [ErrLoading] meanwhile. So
+// put slots last, or set RegionPlan.On of the region after them ([Plan.Check] warns otherwise).
 //
 // A slot takes its size in whole pages, and addresses up to the next 64 KiB. Its tables ([Limits])
 // take 13 KiB by default, and 45 KiB of the Go heap. A region of many small slots should have

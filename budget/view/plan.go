@@ -64,6 +64,9 @@ func layOut(p budget.Plan, cost budget.Cost) memoryMap {
 		} else if r.Slots != 0 {
 			text = strings.TrimSuffix(many(r.Slots, "slot")+" of "+sizeText(r.Size)+", "+text, ", ")
 		}
+		if r.On != "" {
+			text = strings.TrimSuffix("on "+r.On+", "+text, ", ")
+		}
 		m.parts = append(m.parts, part{class: "region", name: r.Name, size: r.Size, count: uint64(max(1, r.Slots)),
 			text: text})
 	}

@@ -1,0 +1,45 @@
+package budget_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// A tile server reloads its styles and its map apart from each other.
+func ExampleRegionPlan_siblings() {
+	b, err := budget.Open(budget.Plan{Name: "tiles", Regions: []budget.RegionPlan{
+		{Name: "styles", Size: 64 * budget.KiB},
+		{Name: "map", Size: budget.MiB, On: budget.Root},
+		{Name: "streets", Size: budget.MiB, On: "map"},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	load := func(name string) {
+		_, err := budget.Load(context.Background(), b.Region(name), func(s scope.Scope) (*int, error) {
+			s.Defer(func() { fmt.Println("-", name, "ends") })
+			return nil, nil
+		})
+		fmt.Println(name, "is loaded:", err == nil)
+	}
+	for _, name := range []string{"styles", "map", "streets", "styles", "map"} {
+		load(name)
+	}
+	fmt.Println("close:", b.Close())
+	// Output:
+	// styles is loaded: true
+	// map is loaded: true
+	// streets is loaded: true
+	// - styles ends
+	// styles is loaded: true
+	// - streets ends
+	// - map ends
+	// map is loaded: true
+	// - map ends
+	// - styles ends
+	// close: <nil>
+}

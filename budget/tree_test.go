@@ -1,0 +1,273 @@
+package budget_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+// treePart is a region or slot of the model: a node of a tree of lists.
+type treePart struct {
+	id     int64
+	level  int
+	region budget.Region
+	above  []*treePart // those that stand on it directly
+	loaded budget.Loaded[frog]
+	alive  bool
+	reader *budget.Reader
+	busy   *treeLoad
+}
+
+// treeLoad is a load that runs fn.
+type treeLoad struct {
+	part  *treePart
+	scope scope.Scope
+	inner bool // a load inside runs
+}
+
+// tree is a budget of random regions, and its model.
+type tree struct {
+	t       *testing.T
+	random  *rand.Rand
+	plan    budget.Plan
+	b       *budget.Budget
+	parts   []*treePart
+	running []*treeLoad
+	pinned  *treePart
+	ran     []int64 // of the model: the parts in the order of their ends
+}
+
+// newTree returns a plan in which each region stands on a random one of those on which it may, and
+// some have slots. Some of these plans are as all plans without On.
+func newTree(t *testing.T, random *rand.Rand) *tree {
+	w := &tree{t: t, random: random, plan: budget.Plan{Name: "tree", Limits: budget.Limits{Scopes: 2, Pools: 1,
+		Owned: 1, Labels: 2}, Pages: budget.Pages{Prefault: budget.Off}}}
+	below := []int{} // of each region, the region on which it stands
+	chain := random.IntN(4) == 0
+	for i := range 2 + random.IntN(7) {
+		r := budget.RegionPlan{Name: fmt.Sprintf("r%d", i), Size: uint64(1+random.IntN(3)) * 64 * budget.KiB}
+		if random.IntN(4) == 0 {
+			r.Slots, r.Size = 1+random.IntN(3), 64*budget.KiB
+		}
+		on := i - 1
+		if !chain {
+			for on >= 0 && (random.IntN(2) == 0 || w.plan.Regions[on].Slots != 0) {
+				on = below[on]
+			}
+			if r.On = budget.Root; on >= 0 {
+				r.On = w.plan.Regions[on].Name
+			}
+		}
+		below = append(below, on)
+		w.plan.Regions = append(w.plan.Regions, r)
+	}
+	var err error
+	w.b, err = budget.Open(w.plan)
+	require.NoError(t, err, "%s", w.plan)
+	levels := make([][]*treePart, len(w.plan.Regions))
+	for i, r := range w.plan.Regions {
+		for range max(1, r.Slots) {
+			p := &treePart{id: int64(len(w.parts) + 1), level: i}
+			if r.Slots == 0 {
+				p.region = w.b.Region(r.Name)
+			} else {
+				p.region, err = w.b.Slots(r.Name).Acquire()
+				require.NoError(t, err)
+			}
+			p.reader = p.region.Reader("worker")
+			w.parts, levels[i] = append(w.parts, p), append(levels[i], p)
+		}
+		if below[i] >= 0 {
+			for _, on := range levels[below[i]] {
+				on.above = append(on.above, levels[i]...)
+			}
+		}
+	}
+	return w
+}
+
+// along returns a part and all that stand on it, as Load empties them: those that are last in the
+// plan first.
+func (w *tree) along(p *treePart) (list []*treePart) {
+	var walk func(p *treePart)
+	walk = func(p *treePart) {
+		if !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+		for _, above := range p.above {
+			walk(above)
+		}
+	}
+	walk(p)
+	slices.SortFunc(list, func(a, b *treePart) int { return int(b.id - a.id) })
+	return list
+}
+
+// ends empties the parts in the model.
+func (w *tree) ends(list []*treePart) {
+	for _, p := range list {
+		if p.alive {
+			w.ran = append(w.ran, p.id)
+		}
+		p.alive = false
+	}
+}
+
+// turn does a random operation on a random part. depth is the number of loads around it.
+func (w *tree) turn(depth int) {
+	t, p := w.t, w.parts[w.random.IntN(len(w.parts))]
+	along := w.along(p)
+	region, outer := p.region, (*treeLoad)(nil)
+	may := !slices.ContainsFunc(along, func(x *treePart) bool { return x.busy != nil })
+	if len(w.running) > 0 && w.random.IntN(3) != 0 { // by the scope of a running load
+		outer = w.running[w.random.IntN(len(w.running))]
+		region = region.In(outer.scope)
+		may = p != outer.part && !outer.inner && slices.Contains(w.along(outer.part), p)
+	}
+	waits := may && outer == nil && w.pinned != nil && slices.Contains(along, w.pinned)
+	ctx := context.Background()
+	if waits {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, 10*time.Microsecond)
+		defer cancel()
+	}
+	verify := func(err error) bool {
+		switch {
+		case !may:
+			require.ErrorIs(t, err, budget.ErrLoading, "%s, with %d loads", p.region.Name(), len(w.running))
+		case waits:
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+		return may && !waits
+	}
+	switch w.random.IntN(8) {
+	case 0: // a worker pins a part that is loaded, or unpins it
+		if w.pinned != nil {
+			w.pinned.reader.Unpin()
+			w.pinned = nil
+		} else if shut := p.busy != nil; p.reader.Pin() {
+			require.False(t, shut, "a pin of %s, in a load", p.region.Name())
+			w.pinned = p
+		} else {
+			require.True(t, shut, "no pin of %s, outside of loads", p.region.Name())
+		}
+	case 1, 2:
+		if err := region.Rewind(ctx); verify(err) {
+			require.NoError(t, err)
+			w.ends(along)
+		}
+	case 3:
+		w.reconfigure()
+	default:
+		entered := &treeLoad{part: p}
+		fails := w.random.IntN(4) == 0
+		loaded, err := budget.Load(ctx, region, func(s scope.Scope) (*frog, error) {
+			require.True(t, may && !waits, "a load of %s", p.region.Name())
+			w.ends(along)
+			newMark(s, p.id, 0)
+			p.alive, entered.scope = true, s
+			w.running = append(w.running, entered)
+			busy := map[*treePart]*treeLoad{}
+			for _, x := range along {
+				busy[x], x.busy = x.busy, entered
+			}
+			if outer != nil {
+				outer.inner = true
+			}
+			for range w.random.IntN(3) {
+				if depth < 3 {
+					w.turn(depth + 1)
+				}
+			}
+			if outer != nil {
+				outer.inner = false
+			}
+			for x, was := range busy {
+				x.busy = was
+			}
+			w.running = w.running[:len(w.running)-1]
+			if fails {
+				w.ends(along)
+				return nil, errLoader
+			}
+			return frogs.New(s), nil
+		})
+		if !verify(err) {
+			break
+		}
+		if fails {
+			require.ErrorIs(t, err, errLoader)
+			break
+		}
+		require.NoError(t, err)
+		p.loaded = loaded
+	}
+	if depth == 0 {
+		w.compare()
+	}
+}
+
+// reconfigure moves an edge by 64 KiB between two regions without slots.
+func (w *tree) reconfigure() {
+	plan := w.b.Plan()
+	i, j := w.random.IntN(len(plan.Regions)), w.random.IntN(len(plan.Regions))
+	from, to := &plan.Regions[i], &plan.Regions[j]
+	if i == j || from.Slots+to.Slots != 0 || from.Size == 64*budget.KiB {
+		return
+	}
+	from.Size, to.Size = from.Size-64*budget.KiB, to.Size+64*budget.KiB
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Microsecond)
+	defer cancel()
+	err := w.b.Reconfigure(ctx, plan)
+	between := func(p *treePart) bool { return min(i, j) <= p.level && p.level <= max(i, j) }
+	loaded := slices.ContainsFunc(w.parts, func(p *treePart) bool { return p.alive && between(p) })
+	switch {
+	case len(w.running) > 0:
+		require.ErrorIs(w.t, err, budget.ErrLoading)
+	case loaded:
+		require.ErrorContains(w.t, err, "is loaded; Rewind it first")
+	case w.pinned != nil && between(w.pinned):
+		require.ErrorIs(w.t, err, context.DeadlineExceeded)
+	default:
+		require.NoError(w.t, err)
+	}
+}
+
+func (w *tree) compare() {
+	for _, p := range w.parts {
+		require.Equal(w.t, p.alive, p.loaded.Get() != nil, "%s is loaded\n%s", p.region.Name(), w.plan)
+	}
+	require.Equal(w.t, w.ran, ran, "parts in the order of their ends\n%s", w.plan)
+}
+
+// TestTrees compares random trees of regions with a model: random loads, some inside each other,
+// rewinds, pins, failures and moves of edges.
+func TestTrees(t *testing.T) {
+	for seed := range uint64(step.Pick(100, 2_000, 100_000)) {
+		ran = nil
+		w := newTree(t, rand.New(rand.NewPCG(seed, 1)))
+		for range 20 {
+			w.turn(0)
+		}
+		if w.pinned != nil {
+			w.pinned.reader.Unpin()
+		}
+		for _, p := range w.parts {
+			if w.plan.Regions[p.level].Slots != 0 {
+				require.NoError(t, p.region.Release(background))
+			}
+		}
+		require.NoError(t, w.b.Close(), "seed %d", seed)
+		alive := slices.ContainsFunc(w.parts, func(p *treePart) bool { return p.loaded.Get() != nil })
+		require.False(t, alive, "after Close; seed %d", seed)
+	}
+}
