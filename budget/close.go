@@ -67,6 +67,11 @@ func (b *Budget) release(l *load) error {
 		errs = append(errs, kept.err(wrong, "; call Release on each acquired slot"))
 	}
 	b.closed.Store(true)
+	b.mu.Lock()
+	for _, r := range b.regions {
+		r.wake(false)
+	}
+	b.mu.Unlock()
 	b.heaps.end()
 	b.unseal()
 	for _, st := range b.stacks {

@@ -166,3 +166,10 @@ func (b *Budget) TrackerOf(region string) *platform.Tracker { return b.Region(re
 
 // MoreThreads returns how many threads Open counts beyond the present ones.
 func MoreThreads() (more int, stack uint64) { return moreThreads() }
+
+// Waiting returns the number of workers that wait for a pin of the region.
+func Waiting(r Region) int {
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	return len(r.waiting)
+}

@@ -440,6 +440,9 @@ func (b *Budget) end(l *load) {
 	}
 	for _, part := range l.shut.each {
 		part.owner.And(^ownerShut)
+		if len(part.waiting) > 0 && part.phase() == loaded {
+			part.wake(true)
+		}
 	}
 	for _, part := range l.along.each {
 		part.busy = l.outer

@@ -2,10 +2,12 @@ package budget
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
@@ -48,6 +50,7 @@ type region struct {
 	owner     atomic.Uint64 // see ownerShut
 	busy      *load         // the innermost load that touches it; guarded by b.mu
 	readers   []*Reader     // guarded by b.mu
+	waiting   []*Reader     // in PinContext, the first that waits first; guarded by b.mu
 	site      arena_c.Site  // of a slot: the line of Acquire
 
 	above []*region // those that stand on it: a part of b.regions
@@ -144,6 +147,7 @@ func (r *region) take() Region {
 
 // disown ends the ownership: Regions and Readers of the owner fail from now on. pre: b.mu is held.
 func (r *region) disown() {
+	r.wake(false)
 	r.readers = nil
 	r.owner.Add(ownerTaken)
 }
@@ -263,6 +267,7 @@ type Reader struct {
 	region *region
 	owner  uint64 // the owner word when this was made
 	name   string
+	woken  chan bool // for PinContext: whether it has pinned
 	inside atomic.Bool
 	_      [64]byte // a cache line of its own: each worker writes only its own reader
 }
@@ -273,16 +278,17 @@ type Reader struct {
 func (r Region) Reader(name string) *Reader {
 	r.its().b.mu.Lock()
 	defer r.b.mu.Unlock()
-	d := &Reader{region: r.region, owner: r.owner, name: strings.Clone(name)}
+	d := &Reader{region: r.region, owner: r.owner, name: strings.Clone(name), woken: make(chan bool, 1)}
 	r.readers = append(r.readers, d)
+	r.waiting = slices.Grow(r.waiting, len(r.readers)-len(r.waiting)) // a wait makes no allocation
 	return d
 }
 
 // Pin pins the region and reports whether it did. The region isn't rewound until Unpin. Pin returns
 // false while a Load, Rewind or another call that keeps workers out waits or works, after a slot's
-// release, and after Close; do other work before the next try. Call [Loaded.Get] after Pin. A
-// Reader has at most one pin: a second Pin before Unpin panics, so make one Reader for each worker.
-// Cost: one atomic write and one read.
+// release, and after Close; do other work before the next try, or call PinContext. Call
+// [Loaded.Get] after Pin. A Reader has at most one pin: a second Pin before Unpin panics, so make
+// one Reader for each worker. Cost: one atomic write and one read.
 func (d *Reader) Pin() bool {
 	if d.inside.Swap(true) {
 		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice: each worker has a Reader of its own", d.name,
@@ -293,6 +299,70 @@ func (d *Reader) Pin() bool {
 		return false
 	}
 	return true
+}
+
+// PinContext pins the region like Pin, and waits while it can't, or while the region isn't loaded.
+// When a load ends, each worker that waits gets its pin, the first that waits first, before another
+// load can begin. A load that waits for workers lets no more in. So neither waits for more than one
+// turn of the other.
+//
+// If ctx ends first, PinContext returns its error, with the load that kept the worker out and the
+// time. After Close, and after a slot's release, the error is [ErrClosed]. Cost: that of Pin, or a
+// lock and a wait; no Go allocation, unless it fails.
+func (d *Reader) PinContext(ctx context.Context) error {
+	if d.region == nil {
+		panic("budget: BUG: a zero Reader: get one from Region.Reader")
+	}
+	r, b := d.region, d.region.b
+	if d.Pin() {
+		if r.phase() == loaded {
+			return nil
+		}
+		d.Unpin()
+	}
+	b.mu.Lock()
+	switch owner := r.owner.Load(); {
+	case b.closed.Load() || owner&^ownerShut != d.owner:
+		b.mu.Unlock()
+		return fmt.Errorf("budget %q: %q pins region %s: %w", b.plan.Name, d.name, r.name, ErrClosed)
+	case owner == d.owner && r.phase() == loaded:
+		d.inside.Store(true)
+		b.mu.Unlock()
+		return nil
+	}
+	r.waiting = append(r.waiting, d)
+	b.mu.Unlock()
+	start, pinned := time.Now(), false
+	select {
+	case pinned = <-d.woken:
+	case <-ctx.Done():
+		b.mu.Lock()
+		if i := slices.Index(r.waiting, d); i >= 0 {
+			defer b.mu.Unlock()
+			r.waiting = slices.Delete(r.waiting, i, i+1)
+			why := "it isn't loaded"
+			if r.busy != nil {
+				why = r.busy.name() + " is at work"
+			}
+			return fmt.Errorf("budget %q: %q waited %v to pin region %s: %s: %w", b.plan.Name, d.name,
+				time.Since(start).Round(time.Microsecond), r.name, why, ctx.Err())
+		}
+		b.mu.Unlock()
+		pinned = <-d.woken
+	}
+	if !pinned {
+		return fmt.Errorf("budget %q: %q pins region %s: %w", b.plan.Name, d.name, r.name, ErrClosed)
+	}
+	return nil
+}
+
+// wake ends the waits of workers. It pins the region for each, or refuses it. pre: b.mu is held.
+func (r *region) wake(pin bool) {
+	for _, d := range r.waiting {
+		d.inside.Store(pin)
+		d.woken <- pin
+	}
+	r.waiting = r.waiting[:0]
 }
 
 // Unpin ends a pin. Without a pin it is a caller's bug and panics.

@@ -43,3 +43,29 @@ func ExampleRegionPlan_siblings() {
 	// - styles ends
 	// close: <nil>
 }
+
+// A request that comes during a reload waits for the end of the reload.
+func ExampleReader_PinContext() {
+	b, err := budget.Open(budget.Plan{Name: "tiles", Regions: []budget.RegionPlan{{Name: "map", Size: budget.MiB}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+	region := b.Region("map")
+	reader, done := region.Reader("request"), make(chan error)
+	_, err = budget.Load(context.Background(), region, func(scope.Scope) (*int, error) {
+		fmt.Println("pinned in the load:", reader.Pin())
+		go func() { done <- reader.PinContext(context.Background()) }()
+		return nil, nil
+	})
+	fmt.Println("loaded:", err == nil)
+	if <-done == nil {
+		fmt.Println("pinned")
+		reader.Unpin()
+	}
+	// Output:
+	// pinned in the load: false
+	// loaded: true
+	// pinned
+}
