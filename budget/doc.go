@@ -132,8 +132,8 @@
 // worker, or to the goroutine that leased it.
 //
 // Any goroutine may call [Budget.Lease], [Lease.Release], [Slots.Acquire], [Budget.Published], Read
-// of a timeline, [Loaded.Get], [Reader.Pin] and [Reader.Unpin]. Package scope has the rules for
-// iter.Pull, for callbacks from C, and for goroutines that a load starts.
+// of a timeline, [Loaded.Get], [Reader.Pin], [Reader.PinContext] and [Reader.Unpin]. Package scope
+// has the rules for iter.Pull, for callbacks from C, and for goroutines that a load starts.
 //
 // # Why
 //

@@ -136,18 +136,23 @@ func (b *Budget) makeStacks(start func(stack.Config, *arena_c.Row) *stack.Stack)
 			}
 		}
 	}
+	b.stackRegions()
+}
+
+// stackRegions sets the regions that stand on each region.
+func (b *Budget) stackRegions() {
+	var starts []int // of each region of the plan, the index of its first slot, or its own
+	for _, r := range b.regions {
+		if r.slot <= 0 {
+			starts = append(starts, r.index)
+		}
+	}
+	starts = append(starts, len(b.regions))
 	for _, r := range b.regions {
 		if r.slot > 0 {
 			r.above = b.regions[r.index-1].above
-			continue
-		}
-		first := r.index + max(b.plan.Regions[r.level].Slots, 1)
-		end := b.plan.end(r.level)
-		for last := first; ; last++ {
-			if last == len(b.regions) || b.regions[last].level >= end {
-				r.above = b.regions[first:last:last]
-				break
-			}
+		} else {
+			r.above = b.regions[starts[r.level+1]:starts[b.plan.end(r.level)]]
 		}
 	}
 }

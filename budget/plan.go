@@ -87,7 +87,7 @@ type Plan struct {
 // Here map and styles are siblings: each is loaded while the other stays, also at the same time by
 // another goroutine. Memory is one line of ranges in the order of the plan; On doesn't move it.
 //
-// No region can be On one with slots. A region without On after one with slots stands on all of
+// On can't name a region with slots. A region without On after one with slots stands on all of
 // them, so a load of any slot empties it; [Plan.Check] warns of that.
 //
 // Track makes a snapshot of package save copy only the pages that were written. It suits regions of

@@ -80,7 +80,7 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name string, texts []stri
 	}
 	r := p.Regions[i]
 	return r.Name, noted([]planNote{{true, fmt.Sprintf("regions[%d]", i)},
-		{p.below(i) != i-1, "on " + p.onText(i)}, {rest, "the rest"},
+		{r.On != "", "on " + r.On}, {rest, "the rest"},
 		{r.Slots != 0, planEach(r.Slots, "slot", r.Size)},
 		{r.Limits != (Limits{}), strings.Join(r.Limits.texts(), ", ")}, {r.State, "state"}, {r.Track, "tracked"},
 		{r.Trim == TrimEmpty, "trimmed when emptied"}, r.Warn.note(), {r.Note != "", jsonfile.Echo(r.Note)}})

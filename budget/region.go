@@ -324,7 +324,7 @@ func (d *Reader) PinContext(ctx context.Context) error {
 	switch owner := r.owner.Load(); {
 	case b.closed.Load() || owner&^ownerShut != d.owner:
 		b.mu.Unlock()
-		return fmt.Errorf("budget %q: %q pins region %s: %w", b.plan.Name, d.name, r.name, ErrClosed)
+		return d.ended()
 	case owner == d.owner && r.phase() == loaded:
 		d.inside.Store(true)
 		b.mu.Unlock()
@@ -351,9 +351,14 @@ func (d *Reader) PinContext(ctx context.Context) error {
 		pinned = <-d.woken
 	}
 	if !pinned {
-		return fmt.Errorf("budget %q: %q pins region %s: %w", b.plan.Name, d.name, r.name, ErrClosed)
+		return d.ended()
 	}
 	return nil
+}
+
+// ended returns the error of a pin after Close, or after the slot's release.
+func (d *Reader) ended() error {
+	return fmt.Errorf("budget %q: %q pins region %s: %w", d.region.b.plan.Name, d.name, d.region.name, ErrClosed)
 }
 
 // wake ends the waits of workers. It pins the region for each, or refuses it. pre: b.mu is held.
