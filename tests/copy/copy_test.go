@@ -1,12 +1,10 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,75 +40,6 @@ func TestFrogpond(t *testing.T) {
 		require.NoError(t, err, string(out))
 		assert.Contains(t, string(out), "frogpond "+command)
 	}
-}
-
-// TestVersion copies from a module that requires a version of the library. The copy requires the
-// same version, and names no folder of this machine.
-func TestVersion(t *testing.T) {
-	step.Needs(t, step.Gate)
-	const version = "v0.1.0-test"
-	cache := strings.TrimSpace(outputOf(t, ".", "go", "env", "GOMODCACHE"))
-	t.Setenv("GOPROXY", "file://"+proxyOf(t, version)+",file://"+filepath.Join(cache, "cache", "download"))
-	t.Setenv("GOMODCACHE", t.TempDir())
-	t.Setenv("GOFLAGS", "-mod=mod -modcacherw")
-	t.Setenv("GONOSUMDB", library)
-	user := t.TempDir()
-	goRuns(t, user, "mod", "init", "example.com/user")
-	goRuns(t, user, "get", library+"@"+version)
-	t.Chdir(user)
-	dir := filepath.Join(t.TempDir(), "pond")
-	var said bytes.Buffer
-	require.NoError(t, run([]string{"pond", dir, "example.com/mypond"}, &said))
-	assert.NotContains(t, said.String(), "replaces")
-	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	require.NoError(t, err)
-	assert.Contains(t, string(mod), library+" "+version+"\n")
-	assert.NotContains(t, string(mod), "replace ")
-	goRuns(t, dir, "test", "./...")
-}
-
-// proxyOf returns a folder that serves this checkout as a version of the library.
-func proxyOf(t *testing.T, version string) (folder string) {
-	t.Helper()
-	folder = t.TempDir()
-	versions := filepath.Join(folder, filepath.FromSlash(library), "@v")
-	require.NoError(t, os.MkdirAll(versions, 0o755))
-	root := os.DirFS("../..")
-	mod, err := fs.ReadFile(root, "go.mod")
-	require.NoError(t, err)
-	for name, text := range map[string]string{
-		"list": version + "\n", version + ".mod": string(mod),
-		version + ".info": `{"Version": "` + version + `", "Time": "2026-11-26T00:00:00Z"}`,
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(versions, name), []byte(text), 0o600))
-	}
-	file, err := os.Create(filepath.Join(versions, version+".zip"))
-	require.NoError(t, err)
-	archive := zip.NewWriter(file)
-	require.NoError(t, fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			_, err := fs.Stat(root, path.Join(name, "go.mod"))
-			if name != "." && (err == nil || d.Name() == "build" || d.Name() == ".git") {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		text, err := fs.ReadFile(root, name)
-		if err != nil || name == ".git" {
-			return err
-		}
-		entry, err := archive.Create(library + "@" + version + "/" + name)
-		if err == nil {
-			_, err = entry.Write(text)
-		}
-		return err
-	}))
-	require.NoError(t, archive.Close())
-	require.NoError(t, file.Close())
-	return folder
 }
 
 // copied returns a program in a module of its own. The program builds, and doesn't name its origin.

@@ -16,7 +16,8 @@ import (
 )
 
 // TestCore runs tests/c/run.sh: gcc, g++, sanitizers, each branch taken; in make soak clang and
-// valgrind. It opens each file, so that go test keeps its result until one changes.
+// valgrind. It opens each file, so that go test keeps its result until one changes. After a change
+// of the compilers, run it with -count=1.
 func TestCore(t *testing.T) {
 	step.Needs(t, step.Check)
 	for _, pattern := range []string{"../../arena_c/*.[ch]", "../c/*.*"} {

@@ -31,8 +31,8 @@ func tags(dir string) string {
 // make soak has a part for it.
 const fleet = "tests/fleet"
 
-// late are the modules that make gate tests and make check doesn't, and whose libraries take long
-// to compile: a SQLite in Go.
+// late are the modules that only make gate and make soak test. Their libraries take long to
+// compile, such as a SQLite in Go.
 var late = []string{"tests/bench/caches", "tests/others", "tests/others/memory", "tests/page"}
 
 // modules returns the folders with a go.mod, the root first.

@@ -80,7 +80,7 @@ func TestConsumer(t *testing.T) {
 		proxy += "," + strings.TrimSpace(online)
 	}
 	env := slices.Concat(fromTags(out, cache, proxy), []string{"GOBIN=" + dir, "GOSUMDB=off",
-		// With -trimpath, packages in a new folder are compiled packages.
+		// With -trimpath, the build cache also holds for the new module cache.
 		"GOFLAGS=" + os.Getenv("GOFLAGS") + " -trimpath -modcacherw -tags=libsqlite3"})
 	run := func(args ...string) string {
 		t.Helper()
@@ -131,6 +131,14 @@ func TestConsumer(t *testing.T) {
 	}
 	assert.Equal(t, strings.Split(strings.TrimSpace(read(t, golden)), "\n"), used,
 		"UPFRONT_STEP=check go test ./tests/run -run Consumer -update writes it, with the network")
+
+	if step.Now() >= step.Gate { // a copy of a program requires the same version
+		assert.NotContains(t, run("go", "run", home+"/tests/copy", "pond", "mypond", "example.com/mypond"), "replaces")
+		mod := read(t, filepath.Join(dir, "mypond", "go.mod"))
+		assert.Contains(t, mod, home+" "+version+"\n")
+		assert.NotContains(t, mod, "replace ")
+		run("go", "-C", "mypond", "test", "./...")
+	}
 }
 
 // committed moves the test to a clone of the repository, and commits the files of this folder
@@ -162,9 +170,9 @@ func committed(t *testing.T, p *prover, version string) {
 	t.Chdir(clone)
 	require.NoError(t, os.WriteFile("more.txt", nil, 0o644))
 	assert.ErrorContains(t, p.release(version, "out"), "?? more.txt")
-	for _, who := range []string{"AUTHOR", "COMMITTER"} {
-		t.Setenv("GIT_"+who+"_NAME", "test")
-		t.Setenv("GIT_"+who+"_EMAIL", "test@example.com")
+	for _, role := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+role+"_NAME", "test")
+		t.Setenv("GIT_"+role+"_EMAIL", "test@example.com")
 	}
 	git("add", "-A")
 	git("commit", "-q", "-m", "all files")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -153,6 +154,32 @@ func TestProver(t *testing.T) {
 	log, err := os.ReadFile("build/run/bad.log")
 	require.NoError(t, err)
 	assert.Equal(t, "$ WORD=frog sh -c echo why; exit 3\nwhy\n", string(log))
+}
+
+// TestNarrowParts: narrow parts run at once, each with its own log. If one fails, the step ends
+// after the others.
+func TestNarrowParts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	var out bytes.Buffer
+	p := newProver(&out, step.Check)
+	there, here := make(chan bool), make(chan bool)
+	err := p.prove([]part{
+		{"modules", "", func(p *prover) error {
+			there <- <-here
+			return p.do(command{args: []string{"sh", "-c", "echo wrong; exit 3"}})
+		}},
+		{"counts", "", func(p *prover) error {
+			here <- true
+			<-there
+			return p.do(command{args: []string{"echo", "right"}})
+		}},
+		{"test", "", func(*prover) error { panic("a part before it failed") }},
+	})
+	assert.ErrorContains(t, err, "modules: sh -c echo wrong; exit 3: exit status 3")
+	assert.Regexp(t, `(?m)^modules    FAILED`, out.String())
+	assert.Regexp(t, `(?m)^counts     ok`, out.String())
+	assert.Equal(t, "$ echo right\nright\n", read(t, "build/run/counts.log"))
 }
 
 // TestUnproven: a missing tool is named at the end, once, and fails the step with REQUIRE_ALL.
