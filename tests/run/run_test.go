@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -180,6 +181,28 @@ func TestNarrowParts(t *testing.T) {
 	assert.Regexp(t, `(?m)^modules    FAILED`, out.String())
 	assert.Regexp(t, `(?m)^counts     ok`, out.String())
 	assert.Equal(t, "$ echo right\nright\n", read(t, "build/run/counts.log"))
+}
+
+// TestVet: a package with C is vetted also if the build cache holds it from a folder that is gone,
+// and what it passes to C is looked at.
+func TestVet(t *testing.T) {
+	t.Setenv("GOFLAGS", compiling())
+	t.Chdir(t.TempDir())
+	p := newProver(io.Discard, step.Check)
+	write := func(call string) {
+		require.NoError(t, os.Mkdir("m", 0o755))
+		require.NoError(t, os.WriteFile("m/go.mod", []byte("module m\n\ngo 1.26\n"), 0o644))
+		text := "package m\n\n// static void f(void *p) {} // " + t.TempDir() + "\nimport \"C\"\n" +
+			"import \"unsafe\"\n\nfunc F(p unsafe.Pointer, c chan int) { C.f(" + call + ") }\n"
+		require.NoError(t, os.WriteFile("m/m.go", []byte(text), 0o644))
+	}
+	write("p")
+	require.NoError(t, os.CopyFS("later", os.DirFS("m")))
+	require.NoError(t, p.do(goCommand("m", "build", ".")))
+	require.NoError(t, os.RemoveAll("m"))
+	assert.NoError(t, p.vet("later", "-tags="))
+	write("unsafe.Pointer(&c)")
+	assert.ErrorContains(t, p.vet("m", "-tags="), "go vet")
 }
 
 // TestUnproven: a missing tool is named at the end, once, and fails the step with REQUIRE_ALL.

@@ -119,7 +119,7 @@ func next(p *prover) error {
 	if err := p.do(command{args: []string{"sh", "-c", format}}.with(nextGo)); err != nil {
 		return err
 	}
-	if err := p.do(goCommand("", "vet", "./...").with(nextGo)); err != nil {
+	if err := p.vet(".", tags("."), nextGo); err != nil {
 		return err
 	}
 	env := []string{nextGo, "UPFRONT_STEP=check"}

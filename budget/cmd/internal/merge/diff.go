@@ -91,7 +91,7 @@ func (n *node) json() json.RawMessage { return json.RawMessage(n.text) }
 // unmoved returns the names of the most members that have one order in both files: a longest
 // increasing subsequence of their places in the other one.
 func unmoved(members []*node, place map[string]int) []string {
-	type end struct{ place, index, before int }
+	type end struct{ place, index int }
 	var ends []end // of the best sequence of each length
 	before := make([]int, len(members))
 	for i, m := range members {
