@@ -54,7 +54,7 @@ func number(v float64) string {
 	case v == 0 || math.IsInf(v, 0):
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(v))))) //upfront:keeps a table for people
 	return strconv.FormatFloat(v, 'f', min(digits, 4), 64)
 }
 
