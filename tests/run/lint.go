@@ -106,8 +106,8 @@ func (p *prover) lint(names []string, all bool) error {
 }
 
 // vet vets the packages of a module. The analyzer cgocall reads a package's files by the names that
-// cgo was given, and with -trimpath the build cache may hold the names of a checkout that is gone.
-// So cgocall runs apart.
+// cgo wrote. With -trimpath the build cache may hold the names of a checkout that is gone, so
+// cgocall runs apart.
 func (p *prover) vet(module, tags string, env ...string) error {
 	goTool := func(args ...string) command { return goCommand(module, args...).with(env...) }
 	list, err := p.output(goTool("list", tags, "-f", "{{if .CgoFiles}}{{.ImportPath}}{{end}}", "./..."))

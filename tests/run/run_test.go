@@ -183,8 +183,8 @@ func TestNarrowParts(t *testing.T) {
 	assert.Equal(t, "$ echo right\nright\n", read(t, "build/run/counts.log"))
 }
 
-// TestVet: a package with C is vetted also if the build cache holds it from a folder that is gone,
-// and what it passes to C is looked at.
+// TestVet: a package with C is vetted also if the build cache holds it from a folder that is gone.
+// A Go pointer that it passes to C is found.
 func TestVet(t *testing.T) {
 	t.Setenv("GOFLAGS", compiling())
 	t.Chdir(t.TempDir())
