@@ -15,8 +15,10 @@ import (
 // Errors for errors.Is.
 var (
 	// ErrFull: an arena or a table is out of room, or no slot is free. It is an expected
-	// result, not a bug.
+	// result, not a bug. The fields of a [scope.FullError] say which.
 	ErrFull = scope.ErrFull
+	// ErrNoSlot: no slot is free, because all are acquired. Such an error is an ErrFull too.
+	ErrNoSlot = stack.ErrNoSlot
 	// ErrClosed: the budget, scope or slot is closed.
 	ErrClosed = scope.ErrClosed
 	// ErrLoading: the call isn't allowed during a load, rewind, close or the like.

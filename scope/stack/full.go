@@ -12,7 +12,7 @@ import (
 // and, if there is one, the key of the plan to raise.
 type FullError struct {
 	Budget string // name of the plan
-	Arena  string // "region level"
+	Arena  string // "region level", "frame 0" or "scratch 1.0"
 	// name of the scope that had no room, or that wasn't opened as the table of scopes is full; ""
 	// for slots, or if there is no scope
 	Scope string
@@ -25,7 +25,8 @@ type FullError struct {
 	// a Size that is enough: the smallest one, or the smallest one plus the most that alignment may
 	// take; 0: no plan can have a Size that is enough
 	Need uint64
-	// of the plan: "regions[2].size"; for keys, the parameter to raise; "" for temporaries
+	// of the plan: "regions[2].size", "frame.size", "scratch.size", "regions[1].slots" or
+	// "limits.pools"; for keys, the parameter to raise; "" for temporaries
 	Key string
 	// the scopes, labels and temporaries with the most bytes, largest first: three at most; none if
 	// a table or temporaries are full
@@ -122,8 +123,10 @@ func (e *FullError) Error() string {
 	return b.String()
 }
 
-// Is reports whether target is ErrFull.
-func (e *FullError) Is(target error) bool { return target == ErrFull }
+// Is reports whether target is ErrFull, or ErrNoSlot if slots are full.
+func (e *FullError) Is(target error) bool {
+	return target == ErrFull || target == ErrNoSlot && e.What == "slots"
+}
 
 // Unwrap returns the Cause.
 func (e *FullError) Unwrap() error { return e.Cause }

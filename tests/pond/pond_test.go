@@ -59,12 +59,12 @@ func planOf(t *testing.T, rooms int) budget.Plan {
 // has leaked.
 func start(t *testing.T, rooms int) (*budget.Budget, *Server) {
 	t.Helper()
-	return startOn(t, rooms, listen(t))
+	return startOn(t, planOf(t, rooms), listen(t))
 }
 
-func startOn(t *testing.T, rooms int, conn *net.UDPConn) (*budget.Budget, *Server) {
+func startOn(t *testing.T, plan budget.Plan, conn *net.UDPConn) (*budget.Budget, *Server) {
 	t.Helper()
-	b := budgettest.Open(t, planOf(t, rooms))
+	b := budgettest.Open(t, plan)
 	s, err := newServer(b, conn)
 	require.NoError(t, err)
 	require.NoError(t, b.Seal())
@@ -74,7 +74,7 @@ func startOn(t *testing.T, rooms int, conn *net.UDPConn) (*budget.Budget, *Serve
 		assert.True(t, s.drain(true))
 		s.conn.Close()
 		receiver.Wait()
-		assert.Equal(t, rooms, s.slots.Available())
+		assert.Equal(t, plan.Regions[1].Slots, s.slots.Available())
 	})
 	return b, s
 }
@@ -174,7 +174,7 @@ func TestAddresses(t *testing.T) {
 			t.Log(err) // a machine without IPv6
 			continue
 		}
-		_, s := startOn(t, 1, conn.(*net.UDPConn))
+		_, s := startOn(t, planOf(t, 1), conn.(*net.UDPConn))
 		at := *conn.LocalAddr().(*net.UDPAddr)
 		if at.IP.IsUnspecified() {
 			at.IP = net.IPv4(127, 0, 0, 1)
@@ -248,6 +248,25 @@ func TestServerFull(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(said, "raise regions[1].slots in the plan to 2 or more"))
 	enter(t, server, "bob", "lobby")
 	ada.settle()
+}
+
+// TestTooSmall: a room that a slot is too small for isn't a full server, to the player and in the
+// log.
+func TestTooSmall(t *testing.T) {
+	var text bytes.Buffer
+	log.SetOutput(&text)
+	defer log.SetOutput(io.Discard)
+	plan := planOf(t, 1)
+	plan.Regions[1].Size = 4 * budget.KiB
+	_, s := startOn(t, plan, listen(t))
+	bob := ask(t, s.conn.LocalAddr(), "bob", "attic")
+	assert.Equal(t, string(rune(whyTooSmall)), bob.refused())
+	bob.send(bob.asks)
+	assert.Equal(t, string(rune(whyTooSmall)), bob.refused())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	assert.Equal(t, 1, strings.Count(text.String(), "raise regions[1].size in the plan to "))
+	assert.Equal(t, []int{0, 2}, []int{s.counts.serverFull, s.counts.tooSmall})
 }
 
 func TestMalformed(t *testing.T) {

@@ -45,7 +45,7 @@ type Server struct {
 	out    []byte // the packet to send next
 	tick   uint32
 	drains bool
-	counts struct{ joined, roomFull, serverFull, malformed int }
+	counts struct{ joined, roomFull, serverFull, tooSmall, malformed int }
 }
 
 // newServer returns a server that has at most one room for each slot of the plan.
@@ -143,11 +143,13 @@ func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 		return whyServerEnds
 	}
 	room, err := s.room(roomName)
-	if err != nil {
-		if s.counts.serverFull++; s.counts.serverFull == 1 || !errors.Is(err, budget.ErrFull) {
-			log.Print(err) // an ErrFull names the key of the plan to raise
-		}
+	if errors.Is(err, budget.ErrNoSlot) {
+		logFirst(&s.counts.serverFull, err)
 		return whyServerFull
+	}
+	if err != nil {
+		logFirst(&s.counts.tooSmall, err)
+		return whyTooSmall
 	}
 	var name Name
 	if name.SetBytes(playerName); room.has(name) {
@@ -171,8 +173,15 @@ func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 	return 0
 }
 
+// logFirst counts an error, and logs the first one. It names the key of the plan to raise.
+func logFirst(count *int, err error) {
+	if *count++; *count == 1 {
+		log.Print(err)
+	}
+}
+
 // room returns the room with that name. If it isn't open, room opens it in a free slot, and fails
-// with an ErrFull if no slot is free.
+// with an ErrNoSlot if there is none, or with an ErrFull if the slot is too small.
 func (s *Server) room(name []byte) (*Room, error) {
 	if number := s.byName.GetBytes(name); number != nil {
 		return s.rooms[*number], nil

@@ -38,6 +38,7 @@ const (
 const (
 	whyRoomFull   = 'r'
 	whyServerFull = 's'
+	whyTooSmall   = 'b' // the plan's slots are too small for a room
 	whyNameTaken  = 'n'
 	whyServerEnds = 'd'
 	whySilent     = 'q' // silent for too long
