@@ -257,10 +257,11 @@ func execs(args, io.Writer) (int, error) {
 func idle(a args, _ io.Writer) (int, error) {
 	line := C.work_stress(4, 20000, 10000, 1) // threads have their stacks
 	base, size := heap()
+	before := malloc.ReadStats().Trimmed
 	fmt.Fprintf(os.Stderr, "steady begins %#x %#x\n", base, size)
 	line += C.work_stress(4, C.uint64_t(a.number(0)), 10000, 2)
 	if a.number(1) != 0 {
-		trimmed(1)
+		trimmed(before + 1)
 	}
 	fmt.Fprintln(os.Stderr, "steady ends")
 	return int(line), nil

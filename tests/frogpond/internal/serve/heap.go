@@ -73,7 +73,8 @@ func (h *heapWatch) read() map[[32]uintptr]int64 {
 }
 
 // programFrames returns the frames of a stack, innermost first. It returns nil if all are the
-// runtime's, or if the stack is the count's own.
+// runtime's, or if the stack is the count's own, or if the runtime makes the cache of a type switch
+// or a type assertion. It makes such a cache at one of a thousand misses, by chance.
 func programFrames(stack []uintptr) (list []string) {
 	if end := slices.Index(stack, 0); end >= 0 {
 		stack = stack[:end]
@@ -84,8 +85,9 @@ func programFrames(stack []uintptr) (list []string) {
 		var f runtime.Frame
 		f, more = frames.Next()
 		own := strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "internal/runtime/")
-		if strings.Contains(f.Function, ".(*heapWatch).") {
-			return nil // allocations of the count itself
+		if strings.Contains(f.Function, ".(*heapWatch).") || f.Function == "runtime.buildTypeAssertCache" ||
+			f.Function == "runtime.buildInterfaceSwitchCache" {
+			return nil
 		}
 		if outside = outside || f.Function != "" && !own; f.Function != "" {
 			list = append(list, fmt.Sprintf("%s:%d", f.Function, f.Line))
