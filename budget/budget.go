@@ -18,7 +18,7 @@ var (
 	// result, not a bug. The fields of a [scope.FullError] say which.
 	ErrFull = scope.ErrFull
 	// ErrNoSlot: no slot is free, because all are acquired. Such an error is an ErrFull too.
-	ErrNoSlot = stack.ErrNoSlot
+	ErrNoSlot = errors.New("upfront: no slot is free")
 	// ErrClosed: the budget, scope or slot is closed.
 	ErrClosed = scope.ErrClosed
 	// ErrLoading: the call isn't allowed during a load, rewind, close or the like.

@@ -19,7 +19,7 @@
 //   - [Budget.Frame] returns the scope of the current frame; [Budget.NextFrame] begins the next
 //     frame.
 //   - [Budget.Scratch] returns a scratch arena of a worker, by the worker's number. [Budget.Lease]
-//     lends scratch arenas to a goroutine that comes and goes.
+//     lends a worker to a goroutine that comes and goes: its scratch, its number and its readers.
 //   - [Budget.Report] returns the use, peak and size of each arena.
 //   - [Budget.Trim] and [Region.Trim] return free pages to the system.
 //
@@ -132,7 +132,8 @@
 // worker, or to the goroutine that leased it.
 //
 // Any goroutine may call [Budget.Lease], [Lease.Release], [Slots.Acquire], [Budget.Published], Read
-// of a timeline, [Loaded.Get], [Reader.Pin], [Reader.PinContext] and [Reader.Unpin]. Package scope
+// of a timeline, [Loaded.Get], [Get], [Reader.Pin], [Reader.PinContext] and [Reader.Unpin]. Package
+// scope
 // has the rules for iter.Pull, for callbacks from C, and for goroutines that a load starts.
 //
 // # Why

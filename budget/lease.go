@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,7 @@ type lendable struct {
 	index  int
 	stacks []*stack.Stack
 	site   arena_c.Site // the call of Lease
+	pins   []*Reader    // of this loan
 	_      [64]byte     // a cache line of its own
 }
 
@@ -87,7 +89,7 @@ func newLeases(plan Plan, scratches []*stack.Stack, left *leftOpen, published *p
 			st.Siblings = stacks
 		}
 		w := &p.workers[i]
-		w.from, w.index, w.stacks = p, i, stacks
+		w.from, w.index, w.stacks, w.pins = p, i, stacks, make([]*Reader, 0, len(plan.Regions))
 	}
 	for i := range p.hints {
 		p.hints[i].Store(int32(n - 1)) // workers that are taken by number count from 0
@@ -295,21 +297,55 @@ func (p *leases) refusal(ended error) error {
 		"Lease, or raise scratch.workers in the plan: %w", name, lent, n, p.fixed, ended)
 }
 
-// Lease is a loan of the scratch arenas of a worker: lease.Scratch(0).Do("reply", fn). See
-// [scope.Scratches] for Scratch and Pick. A Lease is a small value. The scratch arenas of the zero
-// Lease can't be used.
+// Lease is a loan of a worker: its scratch arenas, its number, and a [Reader] of each region. A
+// scratch arena is used like lease.Scratch(0).Do("reply", fn); see [scope.Scratches] for Scratch
+// and Pick. A Lease is a small value, for one goroutine at a time. The zero Lease has no worker:
+// its scratch arenas can't be used, and Worker and Reader panic.
 type Lease struct {
 	scope.Scratches
 	from *lendable
 	held uint64 // the worker's state during the loan
 }
 
+// its returns the worker, and panics if l isn't a loan now.
+func (l Lease) its(what string) *lendable {
+	switch {
+	case l.from == nil:
+		panic("budget: BUG: " + what + " of a zero Lease: get one from Budget.Lease")
+	case l.from.state.Load() != l.held:
+		panic(fmt.Sprintf("budget %q: BUG: %s of a Lease that was released", l.from.from.budget, what))
+	}
+	return l.from
+}
+
+// Worker returns the number of the worker, from 0 up to the plan's number of workers. No other
+// Lease has this number until Release. So a goroutine may use element Worker of the program's own
+// table without a lock.
+func (l Lease) Worker() int { return l.its("Worker").index }
+
+// Reader returns the worker's reader of a region. Release of the Lease ends its pin. A slot's
+// reader ends with the slot's Release. The first call for a region, or for a slot and its owner,
+// makes the readers of all workers in one lock. Make it at set-up, or in the slot's load. Cost of a
+// later call: an atomic read, and a look at the readers that this Lease has. No Go allocation then,
+// unless a Lease has more readers than the plan has regions.
+func (l Lease) Reader(r Region) *Reader {
+	w := l.its("Reader")
+	if r.its().b.leases != w.from {
+		panic(fmt.Sprintf("budget %q: BUG: Reader of region %s, which is another budget's", w.from.budget, r.name))
+	}
+	d := r.readerOf(w.index)
+	if !slices.Contains(w.pins, d) {
+		w.pins = append(w.pins, d)
+	}
+	return d
+}
+
 // Release ends the loan; from then on the scratch arenas refuse this Lease. Release closes scopes
-// that were left open, newest first in each arena, and counts them as leaks. It returns an error
-// with the names of these scopes and the errors of their finalizers. Release fails and changes
-// nothing inside a Do, a Make or a finalizer of these arenas, and at a second call. After Close it
-// returns [ErrClosed]. On the zero Lease it does nothing, so `defer lease.Release()` may precede
-// the check of Lease's error.
+// that were left open, newest first in each arena, and counts them as leaks. Then it ends the pins
+// of the worker's readers. It returns an error with the names of these scopes and the errors of
+// their finalizers. Release fails and changes nothing inside a Do, a Make or a finalizer of these
+// arenas, and at a second call. After Close it returns [ErrClosed]. On the zero Lease it does
+// nothing, so `defer lease.Release()` may precede the check of Lease's error.
 //
 // Cost: some ten ns, or some hundred ns if the report changes, plus O(finalizers). No Go
 // allocation, unless it fails.
@@ -372,6 +408,12 @@ func (w *lendable) busy() error {
 }
 
 func (p *leases) release(w *lendable) {
+	for _, d := range w.pins {
+		if d.inside.Load() {
+			d.Unpin()
+		}
+	}
+	w.pins = w.pins[:0]
 	p.publish(w.index)
 	p.put(w)
 }

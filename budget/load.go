@@ -14,8 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/scope/stack"
 )
 
-// Loaded is the result of a load: a small value. The goroutine that loads keeps it in a variable.
-// Workers read the newest Loaded from an atomic.Pointer[Loaded[T]] that the loader stores to.
+// Loaded is the result of a load: a small value. The goroutine that loads keeps it in a variable. A
+// worker that pins the region calls the function [Get].
 type Loaded[T any] struct {
 	region *region
 	word   uint64 // the region's word while this is loaded
@@ -88,6 +88,7 @@ func Load[T any](ctx context.Context, r Region, fn func(scope.Scope) (*T, error)
 		if value, err = fn(s); err == nil {
 			err = r.outlives(unsafe.Pointer(value), uint64(unsafe.Sizeof(*value)))
 		}
+		r.value = value
 		return err
 	})
 	if err != nil {

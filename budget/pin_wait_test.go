@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"context"
+	"io"
 	"runtime"
 	"sync"
 	"testing"
@@ -159,4 +160,37 @@ func TestPinContextMakesNoGarbage(t *testing.T) {
 	loader.Wait()
 	assert.Zero(t, allocs)
 	assert.Equal(t, 101, loads)
+}
+
+// TestGet: a pinned reader gets the value of the newest load, and nothing of a region that isn't
+// loaded.
+func TestGet(t *testing.T) {
+	b := open(t, small())
+	region := b.Region("level")
+	reader := region.Reader("worker")
+	get := func() *frog {
+		require.True(t, reader.Pin())
+		defer reader.Unpin()
+		return budget.Get[frog](reader)
+	}
+	assert.Nil(t, get())
+	for range 2 {
+		mustLoad(t, b, "systems", func(scope.Scope) {})
+		assert.Nil(t, get(), "a load of a region below empties it")
+		loaded, err := budget.Load(background, region, func(s scope.Scope) (*frog, error) { return frogs.New(s), nil })
+		require.NoError(t, err)
+		assert.Same(t, loaded.Get(), get())
+	}
+	_, err := budget.Load(background, region, func(s scope.Scope) (*frog, error) { return frogs.New(s), io.EOF })
+	require.ErrorIs(t, err, io.EOF)
+	assert.Nil(t, get())
+	_, err = budget.Load(background, region, func(scope.Scope) (*frog, error) { return nil, nil })
+	require.NoError(t, err)
+	assert.Nil(t, get())
+	assert.Contains(t, panics(t, func() { budget.Get[frog](reader) }), `"worker" reads region level, which it has not pinned`)
+	assert.Contains(t, panics(t, func() { budget.Get[frog](new(budget.Reader)) }), "a zero Reader")
+	_, err = budget.Load(background, region, func(scope.Scope) (*int, error) { return nil, nil })
+	require.NoError(t, err)
+	assert.Contains(t, panics(t, func() { get() }),
+		`"worker" reads a *budget_test.frog of region level, whose load returned a *int`)
 }

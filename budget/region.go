@@ -50,8 +50,11 @@ type region struct {
 	owner     atomic.Uint64 // see ownerShut
 	busy      *load         // the innermost load that touches it; guarded by b.mu
 	readers   []*Reader     // guarded by b.mu
-	waiting   []*Reader     // in PinContext, the first that waits first; guarded by b.mu
-	site      arena_c.Site  // of a slot: the line of Acquire
+	// the *T of the last load, for Get; written while workers are kept out
+	value   any
+	lent    atomic.Pointer[[]Reader] // of the workers that are lent, by number
+	waiting []*Reader                // in PinContext, the first that waits first; guarded by b.mu
+	site    arena_c.Site             // of a slot: the line of Acquire
 
 	above []*region // those that stand on it: a part of b.regions
 	own   load      // the load that begins here; guarded by b.mu
@@ -124,6 +127,7 @@ func (r *region) keep() (word uint64, err error) {
 // them.
 func (r *region) rewind(l *load, failed bool) error {
 	r.step(rewinding, empty, loading, loaded)
+	r.value = nil
 	defer r.step(empty, rewinding) // also when a finalizer ends the goroutine
 	if l.of == nil {
 		return r.stack.CloseTo(0)
@@ -149,6 +153,7 @@ func (r *region) take() Region {
 func (r *region) disown() {
 	r.wake(false)
 	r.readers = nil
+	r.lent.Store(nil)
 	r.owner.Add(ownerTaken)
 }
 
@@ -261,8 +266,7 @@ func insistFrom(i, n int, step func(i int)) {
 // Reader lets a worker pin a region. While the region is pinned, each Load, Rewind and Release of
 // this region, or of a region below, waits; so do Trim, Reconfigure and a restore (package save) of
 // this region. Close fails. A pin only delays the rewind: workers that write the same object need a
-// lock of their own. To see reloads, a worker reads the newest [Loaded] from an atomic.Pointer that
-// the loader stores to.
+// lock of their own. While it pins, the worker gets the value of the newest load from [Get].
 type Reader struct {
 	region *region
 	owner  uint64 // the owner word when this was made
@@ -278,17 +282,52 @@ type Reader struct {
 func (r Region) Reader(name string) *Reader {
 	r.its().b.mu.Lock()
 	defer r.b.mu.Unlock()
-	d := &Reader{region: r.region, owner: r.owner, name: strings.Clone(name), woken: make(chan bool, 1)}
+	d := new(Reader)
+	r.add(d, strings.Clone(name))
+	return d
+}
+
+// add makes d a reader. A reader of a released slot always fails. pre: b.mu is held.
+func (r Region) add(d *Reader, name string) {
+	d.region, d.owner, d.name, d.woken = r.region, r.owner, name, make(chan bool, 1)
+	if r.released() {
+		return
+	}
 	r.readers = append(r.readers, d)
 	r.waiting = slices.Grow(r.waiting, len(r.readers)-len(r.waiting)) // a wait makes no allocation
-	return d
+}
+
+// readerOf returns the reader of a worker that is lent.
+func (r Region) readerOf(worker int) *Reader {
+	list := r.lent.Load()
+	if list == nil || (*list)[0].owner != r.owner {
+		list = r.makeReaders()
+	}
+	return &(*list)[worker]
+}
+
+// makeReaders makes the readers of all workers.
+func (r Region) makeReaders() *[]Reader {
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	if list := r.lent.Load(); list != nil && (*list)[0].owner == r.owner {
+		return list
+	}
+	list := make([]Reader, len(r.b.leases.workers))
+	for i := range list {
+		r.add(&list[i], fmt.Sprintf("lease %d", i))
+	}
+	if !r.released() {
+		r.lent.Store(&list)
+	}
+	return &list
 }
 
 // Pin pins the region and reports whether it did. The region isn't rewound until Unpin. Pin returns
 // false while a Load, Rewind or another call that keeps workers out waits or works, after a slot's
-// release, and after Close; do other work before the next try, or call PinContext. Call
-// [Loaded.Get] after Pin. A Reader has at most one pin: a second Pin before Unpin panics, so make
-// one Reader for each worker. Cost: one atomic write and one read.
+// release, and after Close; do other work before the next try, or call PinContext. A Reader has at
+// most one pin: a second Pin before Unpin panics, so make one Reader for each worker. Cost: one
+// atomic write and one read.
 func (d *Reader) Pin() bool {
 	if d.inside.Swap(true) {
 		panic(fmt.Sprintf("budget: BUG: %q pins region %s twice: each worker has a Reader of its own", d.name,
@@ -310,10 +349,7 @@ func (d *Reader) Pin() bool {
 // time. After Close, and after a slot's release, the error is [ErrClosed]. Cost: that of Pin, or a
 // lock and a wait; no Go allocation, unless it fails.
 func (d *Reader) PinContext(ctx context.Context) error {
-	if d.region == nil {
-		panic("budget: BUG: a zero Reader: get one from Region.Reader")
-	}
-	r, b := d.region, d.region.b
+	r, b := d.its(), d.region.b
 	if d.Pin() {
 		if r.phase() == loaded {
 			return nil
@@ -356,6 +392,14 @@ func (d *Reader) PinContext(ctx context.Context) error {
 	return nil
 }
 
+// its returns d.region, and panics for the zero Reader.
+func (d *Reader) its() *region {
+	if d.region == nil {
+		panic("budget: BUG: a zero Reader: get one from Region.Reader or Lease.Reader")
+	}
+	return d.region
+}
+
 // ended returns the error of a pin after Close, or after the slot's release.
 func (d *Reader) ended() error {
 	return fmt.Errorf("budget %q: %q pins region %s: %w", d.region.b.plan.Name, d.name, d.region.name, ErrClosed)
@@ -370,10 +414,28 @@ func (r *region) wake(pin bool) {
 	r.waiting = r.waiting[:0]
 }
 
+// Get returns the value that the region's last load returned, valid until Unpin, or nil if the
+// region isn't loaded. T is the type of that load. A call with another type, or without a pin, is a
+// caller's bug and panics. Cost: two reads and a comparison.
+func Get[T any](d *Reader) *T {
+	if !d.inside.Load() {
+		panic(fmt.Sprintf("budget: BUG: %q reads region %s, which it has not pinned", d.name, d.its().name))
+	}
+	if d.region.value == nil {
+		return nil
+	}
+	value, of := d.region.value.(*T)
+	if !of {
+		panic(fmt.Sprintf("budget: BUG: %q reads a %T of region %s, whose load returned a %T", d.name, value,
+			d.region.name, d.region.value))
+	}
+	return value
+}
+
 // Unpin ends a pin. Without a pin it is a caller's bug and panics.
 func (d *Reader) Unpin() {
 	if !d.inside.Swap(false) {
-		panic(fmt.Sprintf("budget: BUG: %q unpins region %s, which it has not pinned", d.name, d.region.name))
+		panic(fmt.Sprintf("budget: BUG: %q unpins region %s, which it has not pinned", d.name, d.its().name))
 	}
 }
 

@@ -88,9 +88,15 @@ func (s *Slots) Acquire() (Region, error) {
 		return slot.take(), nil
 	}
 	n := uint64(len(s.slots))
-	return Region{}, &scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, What: "slots", Asked: 1,
-		Size: n, Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}
+	return Region{}, noSlot{&scope.FullError{Budget: s.b.plan.Name, Arena: "region " + s.name, What: "slots", Asked: 1,
+		Size: n, Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}}
 }
+
+// noSlot is a full error that is an ErrNoSlot too.
+type noSlot struct{ *scope.FullError }
+
+func (noSlot) Is(target error) bool { return target == ErrNoSlot }
+func (e noSlot) Unwrap() error      { return e.FullError }
 
 // Available returns the number of free slots. Another goroutine may acquire one before the caller
 // uses the number.

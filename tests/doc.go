@@ -6,6 +6,7 @@
 //   - pond is a small room server to copy.
 //   - frogpond is a game server, the kind of program that the library is for.
 //   - copy makes a module of your own from pond or frogpond.
+//   - atlas is a server of map tiles, whose map and colors are loaded apart.
 //   - tiles is a world that streams around a player, the example of package scope/cache.
 //   - moving has a program twice: on the Go heap, and with its hot data moved into a budget.
 //   - conformance is the suite that every arena passes.

@@ -152,12 +152,13 @@ func TestMisuseCommands(t *testing.T) {
 // and a function. Where no test runs a block, TestPageBlocks compiles it in a program, in place of
 // BLOCK.
 var blocks = map[string][]string{
-	"README.md":                        {"tests/readme_test.go TestReadmeProgram"},
-	"arena/with/lua/README.md":         {"arena/with/lua/page_test.go TestPage"},
-	"arena/with/malloc/README.md":      {"package main\n\nBLOCK\nfunc main() { _, _ = open() }\n"},
-	"arena/with/sqlite/README.md":      {"arena/with/sqlite/sqlite_test.go TestPage"},
-	"budget/cmd/README.md":             {"budget/cmd/upfront-vet/main_test.go TestNewcomer", keeps},
-	"budget/guide/concepts.md":         {"budget/guide/page_test.go TestGamePage"},
+	"README.md":                   {"tests/readme_test.go TestReadmeProgram"},
+	"arena/with/lua/README.md":    {"arena/with/lua/page_test.go TestPage"},
+	"arena/with/malloc/README.md": {"package main\n\nBLOCK\nfunc main() { _, _ = open() }\n"},
+	"arena/with/sqlite/README.md": {"arena/with/sqlite/sqlite_test.go TestPage"},
+	"budget/cmd/README.md":        {"budget/cmd/upfront-vet/main_test.go TestNewcomer", keeps},
+	"budget/guide/concepts.md": {"budget/guide/page_test.go TestConceptsPage",
+		"budget/guide/page_test.go TestConceptsPage"},
 	"budget/guide/messages.md":         {fullError},
 	"budget/save/README.md":            {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage"},
 	"budget/view/README.md":            {livePage},

@@ -8,18 +8,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGamePage: the page of concepts shows the example as a program, and its output.
-func TestGamePage(t *testing.T) {
+// TestConceptsPage: the page of concepts shows the example as a program, and its output, and atlas.
+func TestConceptsPage(t *testing.T) {
 	code, found := strings.CutPrefix(read(t, "example_test.go"), "package guide_test\n")
 	require.True(t, found)
 	code, output, found := strings.Cut(code, "\t// Output:\n")
 	require.True(t, found)
-	code = "package main\n" + strings.Replace(code, "\nfunc Example() {\n", "\nfunc main() {\n", 1) + "}\n"
+	code = strings.Replace(code, "\nfunc Example() {\n", "\nfunc main() {\n", 1) + "}\n"
 	assert.Contains(t, code, "\nfunc main() {\n")
 	output = strings.ReplaceAll(strings.TrimSuffix(output, "}\n"), "\t// ", "")
 
-	page := read(t, "concepts.md")
-	golden(t, "concepts.md", replaced(t, replaced(t, page, "\n```go\n", code), "\n```text\n", output))
+	const atlas = "// Command atlas"
+	_, server, found := strings.Cut(read(t, "../../tests/atlas/main.go"), atlas)
+	require.True(t, found)
+
+	page := replaced(t, read(t, "concepts.md"), "\n```go\npackage main\n", code)
+	page = replaced(t, page, "\n```text\n", output)
+	golden(t, "concepts.md", replaced(t, page, "\n```go\n"+atlas, server))
 }
 
 // replaced returns a page with another text in its only block that begins so.

@@ -69,9 +69,6 @@ func (l *errorList) Unwrap() []error { return l.list }
 // planned capacity, that was out of room. A full error is an expected result, not a bug.
 var ErrFull = errors.New("upfront: full")
 
-// ErrNoSlot matches, with errors.Is, the full error of a region with slots that are all acquired.
-var ErrNoSlot = errors.New("upfront: no slot is free")
-
 // ErrClosed matches, with errors.Is, a use of a scope, pool or value that is closed.
 var ErrClosed = errors.New("upfront: closed")
 

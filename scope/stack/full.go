@@ -123,10 +123,8 @@ func (e *FullError) Error() string {
 	return b.String()
 }
 
-// Is reports whether target is ErrFull, or ErrNoSlot if slots are full.
-func (e *FullError) Is(target error) bool {
-	return target == ErrFull || target == ErrNoSlot && e.What == "slots"
-}
+// Is reports whether target is ErrFull.
+func (e *FullError) Is(target error) bool { return target == ErrFull }
 
 // Unwrap returns the Cause.
 func (e *FullError) Unwrap() error { return e.Cause }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
@@ -47,24 +46,20 @@ var clean = map[string]func(*play){
 	},
 	"pins": func(p *play) {
 		region := p.budget.Region("systems")
-		var newest atomic.Pointer[budget.Loaded[frog]]
 		readers := make([]*budget.Reader, goroutines)
 		for i := range readers {
 			readers[i] = region.Reader(fmt.Sprint(i))
 		}
 		crowd(func(me int) {
 			if me == 0 {
-				l := loaded(p)
-				newest.Store(&l)
+				loaded(p)
 				p.budget.Published()
 				return
 			}
 			if readers[me].Pin() {
 				defer readers[me].Unpin()
-				if l := newest.Load(); l != nil {
-					if x := l.Get(); x != nil {
-						look(x)
-					}
+				if x := budget.Get[frog](readers[me]); x != nil {
+					look(x)
 				}
 			}
 		})
