@@ -291,7 +291,7 @@ func (b *Budget) beside(r *region, along reach, what string) (refused string) {
 		case by == nil:
 			continue
 		case by.scope == (scope.Scope{}) || r == nil || !by.along.at(0).below(r):
-			return "refused during a " + by.name() + "; call it when that has returned"
+			return "refused during a " + by.name() + by.related(r, part) + "; call it when that has returned"
 		}
 		how := b.plan.Regions[r.level].Name + ".In(s)" // without the slot's number
 		if what == "Load" {
@@ -299,10 +299,25 @@ func (b *Budget) beside(r *region, along reach, what string) (refused string) {
 		} else {
 			how += "." + what + "(ctx)"
 		}
-		return fmt.Sprintf("refused during a %s; in the function of that load call %s with its scope s, elsewhere "+
-			"wait", by.name(), how)
+		return fmt.Sprintf("refused during a %s%s; in the function of that load call %s with its scope s, elsewhere "+
+			"wait", by.name(), by.related(r, part), how)
 	}
 	return ""
+}
+
+// related returns how the load's region and r, the region of a refused call, are related: one
+// stands on the other, or both calls touch part. It is "" if they are one region, and for a call on
+// the budget.
+func (l *load) related(r, part *region) string {
+	switch {
+	case r == nil || l.of == nil || l.of == r:
+		return ""
+	case l.of.below(r):
+		return ", on which " + r.name + " stands"
+	case r.below(l.of):
+		return ", which stands on " + r.name
+	}
+	return ", and both touch region " + part.name
 }
 
 // outer returns the load whose scope is r's token, or the reason why there is none. pre: b.mu is
@@ -318,7 +333,8 @@ func (b *Budget) outer(r Region) (outer *load, refused string) {
 	case outer == nil:
 		return nil, "refused: In needs the scope that a running Load passed to its function"
 	case !outer.along.at(0).below(r.region):
-		return nil, fmt.Sprintf("refused inside a %s: only regions above its region may be touched", outer.name())
+		return nil, fmt.Sprintf("refused inside a %s: only regions that stand on %s may be touched", outer.name(),
+			outer.along.at(0).name)
 	case outer.inner != nil:
 		return nil, fmt.Sprintf("refused inside a %s, during a %s there; wait for the inner one first", outer.name(),
 			outer.inner.name())

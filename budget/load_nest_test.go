@@ -52,8 +52,8 @@ func TestSameLowerAndThoseBesideAreRefused(t *testing.T) {
 		before := quiet(b)
 		for _, err := range refused(b, inAll(regions[:2], s)...)[:4] {
 			assert.ErrorIs(t, err, budget.ErrLoading)
-			assert.ErrorContains(t, err, "refused inside a Load of region systems: only regions above its region "+
-				"may be touched")
+			assert.ErrorContains(t, err, "refused inside a Load of region systems: only regions that stand on "+
+				"systems may be touched")
 		}
 		for _, err := range refused(b, regions...) {
 			assert.ErrorIs(t, err, budget.ErrLoading)
@@ -99,12 +99,12 @@ func TestForgottenIn(t *testing.T) {
 	mustLoad(t, b, "systems", func(scope.Scope) {
 		_, err := load(b, "level", nil)
 		assert.EqualError(t, err,
-			`budget "small": Load of region level refused during a Load of region systems; in the function of `+
-				`that load call Load(ctx, level.In(s), ...) with its scope s, elsewhere wait: `+
+			`budget "small": Load of region level refused during a Load of region systems, on which level `+
+				`stands; in the function of that load call Load(ctx, level.In(s), ...) with its scope s, elsewhere wait: `+
 				budget.ErrLoading.Error())
 		assert.EqualError(t, b.Region("level").Rewind(background),
-			`budget "small": Rewind of region level refused during a Load of region `+
-				`systems; in the function of that load call level.In(s).Rewind(ctx) with its scope s, elsewhere wait: `+
+			`budget "small": Rewind of region level refused during a Load of region systems, on which level `+
+				`stands; in the function of that load call level.In(s).Rewind(ctx) with its scope s, elsewhere wait: `+
 				budget.ErrLoading.Error())
 		_, err = load(b, "systems", nil)
 		assert.EqualError(t, err,

@@ -180,10 +180,11 @@ func TestLoadsThatTouchTheSameAreRefused(t *testing.T) {
 	_, err := budget.Load(background, first, func(s scope.Scope) (*frog, error) {
 		_, err := fillRoom(second.In(s), 1, nil)
 		assert.EqualError(t, err, `budget "rooms": Load of region room 1 refused inside a Load of region room 0: `+
-			`only regions above its region may be touched: upfront: a load, rewind or close is at work`)
+			`only regions that stand on room 0 may be touched: upfront: a load, rewind or close is at work`)
 		other := attempt(func() error { _, err := fillRoom(second, 1, nil); return err })
 		assert.EqualError(t, other.err,
-			`budget "rooms": Load of region room 1 refused during a Load of region room 0; call it when that has returned: `+`upfront: a load, rewind or close is at work`,
+			`budget "rooms": Load of region room 1 refused during a Load of region room 0, and both touch region effects; `+
+				`call it when that has returned: upfront: a load, rewind or close is at work`,
 			"both would rewind effects")
 		other = attempt(b.Close)
 		assert.ErrorIs(t, other.err, budget.ErrLoading)

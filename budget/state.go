@@ -102,8 +102,8 @@ func (b *Budget) beginAgain(e *exclusive) error {
 			return err
 		}
 		if by := e.work.along.from[i].busy; by != nil {
-			return fmt.Errorf("budget %q: %s refused during a %s; call it when that has returned: %w",
-				b.plan.Name, e.work.name(), by.name(), ErrLoading)
+			return fmt.Errorf("budget %q: %s refused during a %s%s; call it when that has returned: %w", b.plan.Name,
+				e.work.name(), by.name(), by.related(e.work.of, e.work.along.from[i]), ErrLoading)
 		}
 	}
 	for _, r := range e.work.along.from {

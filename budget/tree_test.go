@@ -271,3 +271,37 @@ func TestTrees(t *testing.T) {
 		require.False(t, alive, "after Close; seed %d", seed)
 	}
 }
+
+// TestRefusedInATree: the error names the running load and the refused one, and how their regions
+// are related.
+func TestRefusedInATree(t *testing.T) {
+	b := open(t, budget.Plan{Name: "tiles", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "map", Size: 64 * budget.KiB}, {Name: "streets", Size: 64 * budget.KiB},
+		{Name: "styles", Size: 64 * budget.KiB, On: "systems"}}})
+	refused := func(err error, text string) {
+		t.Helper()
+		require.EqualError(t, err, `budget "tiles": `+text+": "+budget.ErrLoading.Error())
+	}
+	mustLoad(t, b, "map", func(s scope.Scope) {
+		_, err := load(b, "streets", nil)
+		refused(err, "Load of region streets refused during a Load of region map, on which streets stands; in the "+
+			"function of that load call Load(ctx, streets.In(s), ...) with its scope s, elsewhere wait")
+		refused(b.Region("systems").Rewind(background), "Rewind of region systems refused during a Load of region "+
+			"map, which stands on systems; call it when that has returned")
+		_, err = loadRegion(b.Region("styles").In(s), nil)
+		refused(err, "Load of region styles refused inside a Load of region map: only regions that stand on map may "+
+			"be touched")
+		mustLoad(t, b, "styles", nil)
+	})
+	mustLoad(t, b, "systems", func(s scope.Scope) {
+		styles := b.Region("styles")
+		_, err := styles.Trim(background)
+		refused(err, "Trim of region styles refused during a Load of region systems, on which styles stands; in the "+
+			"function of that load call styles.In(s).Trim(ctx) with its scope s, elsewhere wait")
+		mustLoadRegion(t, styles.In(s), func(scope.Scope) {
+			refused(b.Region("map").In(s).Rewind(background), "Rewind of region map refused inside a Load of region "+
+				"systems, during a Load of region styles there; wait for the inner one first")
+			refused(b.Close(), "Close refused during a Load of region systems; call it when that has returned")
+		})
+	})
+}

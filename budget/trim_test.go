@@ -142,7 +142,7 @@ func TestTrimRefuses(t *testing.T) {
 		assert.ErrorIs(t, err, budget.ErrLoading)
 		_, err = room.Trim(background)
 		assert.ErrorContains(t, err,
-			`refused during a Load of region level; in the function of that load call room.In(s).Trim(ctx) with its scope s`)
+			`refused during a Load of region level, on which room 0 stands; in the function of that load call room.In(s).Trim(ctx) with its scope s`)
 		_, err = room.In(s).Trim(background)
 		assert.NoError(t, err, "a region above, with the proof")
 	})
