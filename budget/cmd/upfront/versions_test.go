@@ -74,6 +74,11 @@ func TestVersions(t *testing.T) {
 		"each.json":      {`{"workers": 4, `, `{"workers": 4, "each": 1, `},
 		"noted.json":     {`"state": true`, `"state": true, "note": "lamps"`},
 		"rest.json":      {`"go_heap": "32MiB"`, `"go_heap": "rest"`},
+		"beside.json":    {`"state": true`, `"state": true, "on": "init"`},
+		"above.json":     {`"state": true`, `"state": true, "on": "systems"`},
+		"between.json": {"    {\"name\": \"level\"",
+			"    {\"name\": \"effects\", \"size\": \"64KiB\", \"on\": \"init\"},\n    {\"name\": \"level\""},
+		"single.json": {"    {\"name\": \"systems\", \"size\": \"1MiB\"},\n", ""},
 	} {
 		put(t, filepath.Join(dir, name), strings.Replace(old, edit[0], edit[1], 1))
 	}
@@ -110,6 +115,8 @@ func TestVersions(t *testing.T) {
 		"plan diff DIR/old.json DIR/rest.json",
 		"plan diff DIR/old.json DIR/each.json",
 		"plan diff DIR/old.json DIR/noted.json",
+		"plan diff DIR/old.json DIR/beside.json",
+		"plan diff DIR/beside.json DIR/above.json",
 		"plan diff DIR/base.json DIR/faulty.json",
 		"plan merge DIR/old.json DIR/deep.json DIR/new.json",
 		"plan merge DIR/old.json DIR/renamed.json DIR/faulty.json",
@@ -117,6 +124,10 @@ func TestVersions(t *testing.T) {
 		"plan merge DIR/base.json DIR/old.json DIR/new.json",
 		"plan merge testdata/main.json DIR/old.json DIR/new.json",
 		"plan merge DIR/old.json DIR/wide.json DIR/frameless.json",
+		"plan merge DIR/old.json DIR/beside.json DIR/new.json -o -",
+		"plan merge DIR/old.json DIR/beside.json DIR/above.json",
+		"plan merge DIR/old.json DIR/above.json DIR/between.json",
+		"plan merge DIR/old.json DIR/above.json DIR/single.json --name pond.json",
 		"flow merge DIR/old.json DIR/a.json DIR/b.json",
 		"flow merge DIR/base.json DIR/second.json DIR/twice.json --name door.json",
 		"flow diff DIR/base.json DIR/b.json -o DIR/b.json",

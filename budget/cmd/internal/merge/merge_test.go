@@ -50,6 +50,8 @@ func TestSpace(t *testing.T) {
 				"\n  \"frame\": {\"buffers\": 2, \"size\": \"64KiB\"}"}},
 		{[]string{`"1MiB"`, `"2MiB"`}, []string{`, "note": "all of \"E1M1\""`, ""},
 			[]string{`"1MiB"`, `"2MiB"`, `, "note": "all of \"E1M1\""`, ""}},
+		{[]string{`"4096KiB", `, `"4096KiB", "on": "/", `}, []string{`"4096KiB"`, `"8MiB"`},
+			[]string{`"4096KiB", `, `"8MiB", "on": "/", `}},
 		{[]string{`"1MiB"`, `"1024KiB"`}, []string{`"32MiB"`, `"1MiB"`}, []string{`"size": "1MiB"`, `"size": "1024KiB"`,
 			`"32MiB"`, `"1MiB"`}},
 	} {
@@ -79,6 +81,8 @@ func TestConflicts(t *testing.T) {
 			`"32MiB", "c_heap": "1MiB"`}, []string{`"32MiB"`, `"32MiB", "c_heap": {"size":"2MiB"}`}},
 		`regions.net :0 {"name":"net"}:5 {"name":"net","x":1}:5`: {add(`{"name":"net"}`),
 			add(`{"name":"net","x":1}`)},
+		`regions.level.on :0 "/":5 "init":5`: {[]string{`"level", `, `"level", "on": "/", `},
+			[]string{`"level", `, `"level", "on": "init", `}},
 		`regions order ["init", "level"]:3 ["init", "level", "a"]:3 ["init", "level", "b"]:3`: {add(`{"name":"a"}`),
 			add(`{"name":"b"}`)},
 		`regions order ["init", "level"]:3 ["level", "init"]:3 ["init", "level", "b"]:3`: {swapped,
@@ -157,6 +161,17 @@ func TestExpectations(t *testing.T) {
 	changes := Diff(with(`{"part": "level", "label": "4MiB", "play": 1}`),
 		with(`{"part": "level", "label": "4096KiB", "play": 1}`))
 	if len(changes) != 2 || changes[0].Path != `expected."level 4MiB"` {
+		t.Error(changes)
+	}
+}
+
+// TestOn: the region that another stands on is a name, also if it reads as a size.
+func TestOn(t *testing.T) {
+	with := func(on string) *Tree {
+		return planTree(t, changed(t, plan, `"level"`, `"level", "on": "`+on+`"`))
+	}
+	changes := Diff(with("7"), with("07"))
+	if len(changes) != 1 || changes[0].Path != "regions.level.on" || string(changes[0].To) != `"07"` {
 		t.Error(changes)
 	}
 }
