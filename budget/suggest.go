@@ -29,8 +29,8 @@ import (
 //   - The plan's Size is the sum of the parts; no region has the [Rest].
 //   - The C heap's size is the highest in the plans, because the bytes that a heap needs beyond its
 //     peak depend on fragmentation.
-//   - The name, base, pages, Go heap, expectations and functions are the first plan's. A Go heap
-//     that was the Rest is the Rest again.
+//   - The name, base, pages, Go heap, expectations and functions are the first plan's, and so is
+//     the On of each region. A Go heap that was the Rest is the Rest again.
 //
 // Reconfigure resets peaks, so record a report before it. Temporaries ([scope.Scope.Temp]) begin at
 // a cache line, so a region with temporaries may need the next multiple of 64 bytes. [Measure]

@@ -305,3 +305,49 @@ func TestRefusedInATree(t *testing.T) {
 		})
 	})
 }
+
+// TestSizesOfATree: the regions' places, and so their cost, are those of a plan without on, and
+// each plan that is made of another one keeps on.
+func TestSizesOfATree(t *testing.T) {
+	plan := budget.Plan{Name: "tiles", Regions: []budget.RegionPlan{{Name: "systems", Size: budget.MiB},
+		{Name: "map", Size: budget.MiB}, {Name: "styles", Size: budget.MiB, On: "systems"},
+		{Name: "sound", Size: budget.MiB, On: budget.Root}}}
+	chain := plan
+	chain.Regions = slices.Clone(plan.Regions)
+	ons := func(p budget.Plan) (list []string) {
+		for _, r := range p.Regions {
+			list = append(list, r.On)
+		}
+		return list
+	}
+	for i := range chain.Regions {
+		chain.Regions[i].On = ""
+	}
+	cost, err := plan.Cost()
+	require.NoError(t, err)
+	ofChain, err := chain.Cost()
+	require.NoError(t, err)
+	require.Equal(t, ofChain, cost)
+	require.Equal(t, ons(plan), ons(plan.Headroom(10)))
+
+	report, err := budget.Measure(plan, func(b *budget.Budget) error {
+		for _, name := range []string{"systems", "map", "styles", "sound", "map"} {
+			if _, err := load(b, name, func(s scope.Scope) error {
+				frogs.Slice(s, 100*len(name))
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		if b.Region("styles").Report().Used == 0 || b.Region("sound").Report().Used == 0 {
+			return errLoader
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, ons(plan), ons(report.Plan))
+	require.EqualValues(t, 601*24, report.Plan.Regions[2].Size)
+	suggested, err := budget.Suggest(report, report)
+	require.NoError(t, err)
+	require.Equal(t, ons(plan), ons(suggested))
+}

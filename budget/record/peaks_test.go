@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -270,4 +271,40 @@ func TestPeaksOfBefore(t *testing.T) {
 	plan.Regions[1].Size = 2500
 	e := failed(t, plan, &to.Buffer)
 	require.ErrorContains(t, e, `region level is full: scope "earlier" asked for`)
+}
+
+// TestSiblings: the loads of two regions on one, in any order and at once, are replayed, also in a
+// plan in which the one stands on the other.
+func TestSiblings(t *testing.T) {
+	plan := game()
+	plan.Regions = []budget.RegionPlan{{Name: "systems", Size: 1 << 12}, {Name: "map", Size: 1 << 13},
+		{Name: "styles", Size: 1 << 13, On: "systems"}, {Name: "room", Size: 1 << 12, Slots: 2}}
+	trace, was := recorded(t, plan, func(b *budget.Budget, _ *record.Recording) {
+		at := func(name string, bytes int) {
+			load(t, b.Region(name), func(s scope.Scope) { octets.Slice(s, bytes) })
+		}
+		at("systems", 100)
+		at("styles", 5000)
+		at("map", 3000) // styles stays
+		load(t, b.Region("map"), func(s scope.Scope) {
+			octets.Slice(s, 200)
+			at("styles", 6000)
+			octets.Slice(s, 4000)
+		})
+		room, err := b.Slots("room").Acquire()
+		require.NoError(t, err)
+		load(t, room, func(s scope.Scope) {
+			octets.Slice(s, 70)
+			at("map", 10) // the room stays
+			octets.Slice(s, 700)
+		})
+		require.NoError(t, room.Release(ctx))
+		at("systems", 50)
+	})
+	same(t, trace, was)
+	read, err := record.Plan(bytes.NewReader(trace))
+	require.NoError(t, err)
+	assert.Equal(t, "systems", read.Regions[2].On)
+	was.Plan.Regions[2].On = ""
+	same(t, trace, was)
 }

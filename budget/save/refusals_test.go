@@ -87,6 +87,50 @@ func TestTogether(t *testing.T) {
 	assert.EqualValues(t, 1, rooms[0].Tick)
 }
 
+// TestStatesOfSiblings: the state of one region is taken and restored while the other one on the
+// same region is loaded, emptied or in its load, and neither changes the other.
+func TestStatesOfSiblings(t *testing.T) {
+	b := open(t, budget.Plan{Name: "pond", Regions: []budget.RegionPlan{
+		{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "level", Size: 256 * budget.KiB, State: true},
+		{Name: "weather", Size: 256 * budget.KiB, State: true, On: "systems"}}})
+	load(t, b, "systems", func(budget.Region, scope.Scope) {})
+	level, weather := newPond(t, b, "level", 2), newPond(t, b, "weather", 2)
+	steps := func(p *pond) {
+		for range 50 {
+			p.step(7)
+		}
+	}
+	now := func(p *pond) uint64 {
+		require.NoError(t, p.ring.Take(9))
+		return hash(t, p.ring, 9)
+	}
+	steps(level)
+	steps(weather)
+	require.NoError(t, level.ring.Take(1))
+	was, other := hash(t, level.ring, 1), now(weather)
+	steps(level)
+	assert.NotEqual(t, was, now(level))
+	require.NoError(t, level.ring.Restore(background, 1))
+	assert.Equal(t, was, now(level))
+	assert.Equal(t, other, now(weather), "the restore of level left it alone")
+
+	weather = newPond(t, b, "weather", 2)
+	fresh := now(weather)
+	assert.NotEqual(t, other, fresh)
+	assert.Equal(t, was, now(level), "the load of weather left it alone")
+	steps(level)
+	load(t, b, "weather", func(budget.Region, scope.Scope) {
+		require.NoError(t, level.ring.Restore(background, 1))
+		assert.Equal(t, was, now(level), "inside the load of weather")
+	})
+	require.NoError(t, b.Region("weather").Rewind(background))
+	assert.ErrorIs(t, weather.ring.Take(2), budget.ErrClosed)
+	assert.Equal(t, was, now(level))
+	require.NoError(t, b.Region("systems").Rewind(background))
+	assert.ErrorIs(t, level.ring.Take(2), budget.ErrClosed, "level stands on systems")
+}
+
 // TestRefusals: each misuse returns its error, and nothing changes.
 func TestRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
