@@ -12,9 +12,10 @@ import (
 
 // Plan draws the plan as a memory map, to scale except for tiny parts: the tables, regions from
 // bottom to top, then the frame's buffers and the scratch arenas. Guards, and bytes that only round
-// an arena up to 64 KiB, are pale. Below the map each part has a line with its sizes. The total is
-// Cost.Addresses of the plan, its address space. For an invalid plan, Plan returns the error of
-// [budget.Plan.Cost] and writes nothing.
+// an arena up to 64 KiB, are pale. Arrows below the map show which regions a rewind empties; the
+// regions that stand on one region have arrows of their own. Below them each part has a line with
+// its sizes. The total is Cost.Addresses of the plan, its address space. For an invalid plan, Plan
+// returns the error of [budget.Plan.Cost] and writes nothing.
 func Plan(w io.Writer, p budget.Plan) error {
 	cost, err := p.Cost()
 	if err != nil {
@@ -31,7 +32,8 @@ const (
 	listTop     px = 1800
 	sizeRight      = margin + 3400 // of the column of sizes; a name has at most 31 characters
 	noteLetters    = 70            // right of the sizes
-	slackClass     = "free pale"   // the rounding of all arenas: one line of the list
+	arrowHeight px = 110
+	slackClass     = "free pale" // the rounding of all arenas: one line of the list
 )
 
 // part is a line of the list: consecutive arenas of one size.
@@ -47,15 +49,16 @@ func (p part) end() uint64 { return p.offset + p.each*p.count }
 
 // memoryMap is a plan as Open lays it out.
 type memoryMap struct {
-	plan  budget.Plan
-	parts []part
-	total uint64
+	plan     budget.Plan
+	parts    []part // first the tables, then the regions
+	branches []branch
+	total    uint64
 }
 
 // layOut lays out a plan that has a cost, so sums and products are far from 64 bits. The first part
 // is the tables, with their guard.
 func layOut(p budget.Plan, cost budget.Cost) memoryMap {
-	m := memoryMap{plan: p}
+	m := memoryMap{plan: p, branches: branches(p.Regions)}
 	rest := -1
 	for i, r := range p.Regions {
 		text := r.Note
@@ -146,7 +149,7 @@ func (m memoryMap) draw(w io.Writer) error {
 	}
 	m.arrows(p)
 	return p.writeTo(w, title, "A memory map, bottom first: "+strings.Join(list, ", "),
-		listTop+lineHeight*px(len(m.parts)+1))
+		m.lineTop(len(m.parts)+1))
 }
 
 func (m memoryMap) x(offset uint64) px { return scale{margin, width - margin, m.total}.x(offset) }
@@ -172,25 +175,82 @@ func (m memoryMap) arenas(p *picture, part part) {
 	}
 }
 
+// lineTop returns the position of the i-th line of the list.
+func (m memoryMap) lineTop(i int) px {
+	return listTop + arrowHeight*rows(m.branches) + lineHeight*px(i)
+}
+
 func (m memoryMap) line(p *picture, i int, part part) {
-	y := listTop + lineHeight*px(i)
+	y := m.lineTop(i)
 	p.swatch(part.class, margin, y)
 	p.text("", margin+220, y, part.name)
 	p.text("size", sizeRight, y, sizeText(part.size*part.count))
 	p.text("small", sizeRight+240, y, clip(part.text, noteLetters))
 }
 
-// arrows shows the order in which regions are rewound.
-func (m memoryMap) arrows(p *picture) {
-	top, y := uint64(0), barTop+barHeight+180
-	for _, part := range m.parts {
-		if part.class == "region" {
-			top = part.end()
+// branch is a run of regions in the plan: each but the first is the only one that stands on the one
+// before it.
+type branch struct{ first, end, row int }
+
+// branches returns the branches of a plan's tree. Branches that stand on one region have one row,
+// below that region's. A plan without siblings has one branch.
+func branches(regions []budget.RegionPlan) (list []branch) {
+	below, standing := make([]int, len(regions)), make([]int, len(regions)+1)
+	for i, r := range regions {
+		below[i] = i - 1
+		if r.On != "" { // no region has the name Root
+			below[i] = slices.IndexFunc(regions[:i], func(b budget.RegionPlan) bool { return b.Name == r.On })
+		}
+		standing[below[i]+1]++ // standing[0] counts those on none
+	}
+	of := make([]int, len(regions)) // the branch of each region
+	for i, on := range below {
+		switch {
+		case on >= 0 && standing[on+1] == 1:
+			of[i] = of[on]
+		case on >= 0:
+			of[i] = len(list)
+			list = append(list, branch{first: i, row: list[of[on]].row + 1})
+		default:
+			of[i] = len(list)
+			list = append(list, branch{first: i})
+		}
+		for at := i; at >= 0; at = below[at] {
+			list[of[at]].end = i + 1
 		}
 	}
-	p.path("line", "M%s %s H%s", m.x(m.parts[0].end()), y, m.x(top)-70)
-	p.path("point", "M%s %s l-8 -4 v8 z", m.x(top)-10, y)
-	p.text("small", margin, y+180, "bottom to top: rewinding a region also rewinds all regions right of it")
+	return list
+}
+
+// rows returns the number of rows of arrows below the first.
+func rows(list []branch) (n px) {
+	for _, b := range list {
+		n = max(n, px(b.row))
+	}
+	return n
+}
+
+// arrows shows which regions are rewound together: an arrow for each branch, from its first region
+// to the end of the last one that stands on it.
+func (m memoryMap) arrows(p *picture) {
+	if len(m.plan.Regions) == 0 {
+		return
+	}
+	const y = barTop + barHeight + 180
+	for _, b := range m.branches {
+		at, from, to := y+arrowHeight*px(b.row), m.x(m.parts[1+b.first].offset), m.x(m.parts[b.end].end())
+		if to-from < 200 { // no room for a point
+			p.path("line", "M%s %s H%s", from, at, max(from+10, to-10))
+			continue
+		}
+		p.path("line", "M%s %s H%s", from, at, to-70)
+		p.path("point", "M%s %s l-8 -4 v8 z", to-10, at)
+	}
+	text := "bottom to top: rewinding a region also rewinds all regions right of it"
+	if len(m.branches) > 1 {
+		text += ", as far as the lowest arrow under it goes"
+	}
+	p.text("small", margin, y+180+arrowHeight*rows(m.branches), text)
 }
 
 // round rounds a size up to a multiple of edge.

@@ -3,6 +3,7 @@ package view_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -49,6 +50,10 @@ var plans = map[string]budget.Plan{
 		{Name: "top", Size: 1}},
 		Scratch: budget.ScratchPlan{Workers: 2, Size: budget.KiB}, Pages: budget.Pages{Guards: budget.Wished}},
 	"each": {Name: "each", Scratch: budget.ScratchPlan{Workers: 2, Each: 3, Size: budget.MiB}},
+	"siblings": {Name: "siblings", Regions: []budget.RegionPlan{{Name: "systems", Size: budget.MiB},
+		{Name: "map", Size: 3 * budget.MiB}, {Name: "streets", Size: budget.MiB},
+		{Name: "styles", Size: 2 * budget.MiB, On: "systems"}, {Name: "room", Size: 512 * budget.KiB, Slots: 2},
+		{Name: "tiny", Size: 1, On: "styles"}, {Name: "sound", Size: budget.MiB, On: budget.Root}}},
 	"noted": {Name: "noted", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB, Note: `</svg> & "more"`},
 		{Name: "torn", Size: 1, Note: "a\x01\u2028b"}, {Name: "long", Size: 1, Note: strings.Repeat("note ", 100)}},
 		GoHeap: 5 * budget.MiB},
@@ -124,6 +129,42 @@ func TestToScale(t *testing.T) {
 			}
 		})
 	}
+}
+
+var arrow = regexp.MustCompile(`<path class="line" d="M([\d.]+) ([\d.]+) H([\d.]+)"/>`)
+
+// TestArrows: regions that stand on one region have arrows of their own, in the row below that
+// region's, and the list says on which regions they stand.
+func TestArrows(t *testing.T) {
+	text := drawPlan(t, plans["siblings"])
+	golden(t, "siblings.svg", text)
+	bars := bar.FindAllStringSubmatch(text, -1)
+	begin := func(i int) float64 {
+		x, err := strconv.ParseFloat(bars[i][2], 64)
+		require.NoError(t, err)
+		return x - .5
+	}
+	// of the bars: tables, systems, map, streets, styles, two slots of room, tiny, sound, end
+	want := [][3]int{{1, 8, 0}, {2, 4, 1}, {4, 8, 1}, {5, 7, 2}, {7, 8, 2}, {8, 9, 0}}
+	found := arrow.FindAllStringSubmatch(text, -1)
+	require.Len(t, found, len(want))
+	for i, w := range want {
+		from, end := begin(w[0]), 860.
+		if w[1] < 9 {
+			end = begin(w[1])
+		}
+		if assert.Equal(t, fmt.Sprint(134+11*w[2]), found[i][2], i); end-from > 20 {
+			end -= 6
+		}
+		assert.Equal(t, fmt.Sprint(from), found[i][1], i)
+		to, err := strconv.ParseFloat(found[i][3], 64)
+		require.NoError(t, err)
+		assert.InDelta(t, end-1, to, .2, i)
+	}
+	assert.Contains(t, text, "on systems</text>")
+	assert.Contains(t, text, "on styles</text>")
+	assert.Contains(t, text, "on /</text>")
+	assert.Empty(t, arrow.FindAllString(drawPlan(t, plans["each"]), -1), "no regions")
 }
 
 // TestFaultyPlan: a wrong plan writes no byte.
