@@ -45,6 +45,7 @@ var misuses = map[string]func(*budget.Budget){
 	"put":             func(b *budget.Budget) { puts(b).X = 7 },
 	"lease":           func(b *budget.Budget) { x := gives(b); read += byte(x.X) },
 	"frame":           func(b *budget.Budget) { x := endsFrames(b); read += byte(x.X) },
+	"sibling":         func(b *budget.Budget) { h := holdsSibling(b); reloads(b); read += byte(h.To.Get().X) },
 }
 
 // plans are plans that suit a checked build as much as any build.
@@ -55,12 +56,32 @@ var misusedPlans = map[string]func(plan *budget.Plan){
 	"huge":     func(plan *budget.Plan) { plan.Pages.Huge = budget.Wished },
 	"base":     func(plan *budget.Plan) { plan.Base, plan.Pages.Base = uint64(platform.SafeBase()), budget.Wished },
 	"prefault": func(plan *budget.Plan) { plan.Pages.Prefault = budget.Wished },
+	"siblings": func(plan *budget.Plan) { plan.Regions[2].On = "init" }, // level, next to systems
 	"OpenIn":   nil,
 }
 
 func makes(b *budget.Budget) *frog {
 	level, _ := load(b, "level", nil)
 	return level.Get()
+}
+
+// holder is an object of a region, with the address of another region's object.
+type holder struct{ To scope.Addr[frog] }
+
+// holdsSibling returns an object of systems that holds one of level.
+func holdsSibling(b *budget.Budget) (h *holder) {
+	var to scope.Addr[frog]
+	_, _ = load(b, "level", func(s scope.Scope) error { to = scope.AddrOf(s, frogs.New(s)); return nil })
+	_, _ = load(b, "systems", func(s scope.Scope) error {
+		h = scope.Plain[holder]().New(s)
+		h.To = to
+		return nil
+	})
+	return h
+}
+
+func reloads(b *budget.Budget) {
+	_, _ = budget.Load(background, b.Region("level"), func(scope.Scope) (*frog, error) { return nil, nil })
 }
 
 func rewinds(b *budget.Budget) { _ = b.Region("level").Rewind(background) }
@@ -262,6 +283,19 @@ var toldEverywhere = []told{
 ` + goFault, 2},
 }
 
+// ofSibling is the report of an object that was loaded again while its sibling held it: the emptied
+// region, and the line of the load that emptied it.
+var ofSibling = told{"sibling",
+	`upfront: BUG: read or write of memory that was rewound, at 0x… in budget "small": 24 bytes of region "level" at 0x…
+	made at:
+		holdsSibling
+		loadRegion
+		load
+		holdsSibling
+	ended at:
+		reloads
+` + goFault, 2}
+
 const windowsFault = "unexpected fault address 0x…\nfatal error: fault\n[signal 0x… code=0x"
 
 // A fault on Windows has Go's report alone. Objects have no addresses apart there (ReserveSparse),
@@ -287,6 +321,7 @@ func TestMisuseIsTold(t *testing.T) {
 	for _, c := range toldWithGuards {
 		c.compare(t, "guards")
 	}
+	ofSibling.compare(t, "siblings")
 	for plan := range misusedPlans {
 		for _, c := range toldEverywhere {
 			c.compare(t, plan)

@@ -77,6 +77,39 @@ func TestEmptiedByWhom(t *testing.T) {
 	}
 }
 
+// TestEmptiedBesideItsHolder: a region that holds objects of its sibling stays when the sibling is
+// loaded again, and a use of these objects reports the sibling and its load.
+func TestEmptiedBesideItsHolder(t *testing.T) {
+	b := open(t, budget.Plan{Name: "tiles", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "map", Size: 64 * budget.KiB}, {Name: "styles", Size: 64 * budget.KiB, On: "systems"}}})
+	type holder struct{ styles map[string]func() error }
+	hold := func() *holder {
+		h := &holder{}
+		mustLoad(t, b, "styles", func(s scope.Scope) { h.styles = inboxes(s) })
+		l, err := budget.Load(background, b.Region("map"), func(scope.Scope) (*holder, error) { return h, nil })
+		require.NoError(t, err)
+		return l.Get()
+	}
+	for by, end := range map[string]func(){
+		"Load of region styles":    func() { mustLoad(t, b, "styles", nil) },
+		"Rewind of region styles":  func() { require.NoError(t, b.Region("styles").Rewind(background)) },
+		"Load of region systems":   func() { mustLoad(t, b, "systems", nil) },
+		"Rewind of region systems": func() { require.NoError(t, b.Region("systems").Rewind(background)) },
+	} {
+		held := hold()
+		end()
+		for what, use := range held.styles {
+			err := said(use)
+			assert.ErrorIs(t, err, budget.ErrClosed, what)
+			assert.Regexp(t, `; region styles was last emptied \d.*s ago, by a `+by, fmt.Sprint(err), what)
+		}
+	}
+	held := hold()
+	mustLoad(t, b, "map", nil)
+	require.NoError(t, b.Region("map").Rewind(background))
+	require.NoError(t, said(held.styles["pool"]), "a load of the holder leaves the objects alone")
+}
+
 // TestEmptiedByALoadThatFailed: a failed load is reported for its own objects.
 func TestEmptiedByALoadThatFailed(t *testing.T) {
 	b := open(t, rooms(true))
