@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"unsafe"
 
@@ -13,13 +14,14 @@ import (
 )
 
 var workI = work{
-	letter: "I", title: "rewind of 1 GiB that was written to, and the end of 1 million objects of 8 bytes that have " +
-		"a finalizer",
+	letter: "I", title: "rewind of 1 GiB that was written to, the end of 1 million objects of 8 bytes that have " +
+		"a finalizer, and the load of a region among 64 siblings",
 	absent: "The Go heap drops the memory and collects; for finalizers, it has a list of functions to call. " +
 		"The others have neither.",
 	loops: []loop{
 		{name: "I rewind 1 GiB", unit: "rewind", units: 1, once: true, few: true, enter: enterRewind},
 		{name: "I rewind 1 M finalizers", unit: "finalizer", units: million, once: true, enter: enterFinalizers},
+		{name: "I load", unit: "load", units: 1, enter: enterSiblings},
 	},
 }
 
@@ -31,7 +33,10 @@ func touch(b []byte) {
 	}
 }
 
-const ofRegion = "upfront, Region.Rewind"
+const (
+	ofRegion  = "upfront, Region.Rewind"
+	oneRegion = "upfront, one region"
+)
 
 //
 //go:noinline
@@ -98,6 +103,36 @@ func enterFinalizers() []contestant {
 		}),
 		finalizersGoHeap(),
 	}
+}
+
+// siblingsI is the most regions that a plan has.
+const siblingsI = 64
+
+//go:noinline
+func enterSiblings() []contestant {
+	return []contestant{loading(library, siblingsI), loading(oneRegion, 1)}
+}
+
+// loading loads a region with an object, in a plan of so many regions that stand on none.
+//
+//go:noinline
+func loading(who string, regions int) contestant {
+	plan := budget.Plan{Pages: budget.Pages{Prefault: budget.Off}}
+	for i := range regions {
+		plan.Regions = append(plan.Regions, budget.RegionPlan{Name: fmt.Sprint("r", i), Size: budget.KiB,
+			On: budget.Root})
+	}
+	b, end := open(plan)
+	r, ctx := b.Region(fmt.Sprint("r", regions/2)), context.Background()
+	return contestant{who: who, end: end, run: func(n int) uint64 {
+		for range n {
+			loaded, err := budget.Load(ctx, r, func(s scope.Scope) (*uint64, error) { return finalized.New(s), nil })
+			if err != nil || loaded.Get() == nil {
+				panic(err)
+			}
+		}
+		return 0
+	}}
 }
 
 //go:noinline
