@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"hash/crc32"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/step"
 )
@@ -46,6 +48,24 @@ func TestHashes(t *testing.T) {
 		assert.Equal(t, recorded.Arenas[2].Peak, r.Report.Arenas[2].Peak,
 			"the plan is of what the largest map needs: make plan")
 	})
+}
+
+// TestHashesOfSiblings: a plan in which systems and level both stand on init, so that neither ends
+// with the other, changes no state and no use.
+func TestHashesOfSiblings(t *testing.T) {
+	plan, err := budget.ParsePlan(defaultPlan)
+	require.NoError(t, err)
+	plan.Regions[2].On = "init"
+	text, err := json.Marshal(plan)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "siblings.json")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	args := []string{"-wad", doom.Builtin, "-ticks", "70", "-workers", "4"}
+	of, _ := play(t, 0, args...)
+	siblings, _ := play(t, 0, append(args, "-plan", file)...)
+	assert.Equal(t, "init", siblings.Report.Plan.Regions[2].On)
+	assert.Equal(t, played(of), played(siblings))
+	checkRun(t, siblings, 70, 4, args...)
 }
 
 // otherRelease is the missing requirement on a machine with another release of Freedoom.

@@ -19,11 +19,16 @@ import (
 // openRooms opens a server with slots in its region level, and with scratch arenas for the workers.
 func openRooms(t testing.TB, slots, workers int, wads ...string) *Server {
 	t.Helper()
+	regions := slices.Clone(plan.Regions)
+	regions[2].Slots, regions[2].Size = slots, 2*budget.MiB
+	return openRegions(t, regions, workers, wads...)
+}
+
+func openRegions(t testing.TB, regions []budget.RegionPlan, workers int, wads ...string) *Server {
+	t.Helper()
 	require.NoError(t, planError)
 	wide := plan
-	wide.GoHeap = 0
-	wide.Regions = slices.Clone(plan.Regions)
-	wide.Regions[2].Slots, wide.Regions[2].Size = slots, 2*budget.MiB
+	wide.GoHeap, wide.Regions = 0, regions
 	wide.Scratch = budget.ScratchPlan{Workers: workers, Each: 2, Size: 64 * budget.KiB}
 	o := Options{WADs: wads, Maps: "all", Log: os.DevNull, Snapshots: 9, Seed: 1}
 	s, err := Open(t.Context(), o, budgettest.Open(t, wide))
@@ -37,7 +42,13 @@ func (s *Server) room(t testing.TB, c *Crew, m doom.Map, players int) *Game {
 	slot, err := s.Budget.Slots("level").Acquire()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, slot.Release(context.Background())) })
-	level, err := s.LoadInto(t.Context(), slot, c, m, players)
+	return s.begin(t, slot, c, m, players)
+}
+
+// begin loads a map into a region, and begins a game there.
+func (s *Server) begin(t testing.TB, region budget.Region, c *Crew, m doom.Map, players int) *Game {
+	t.Helper()
+	level, err := s.LoadInto(t.Context(), region, c, m, players)
 	require.NoError(t, err)
 	g, err := s.BeginEmpty(level, 1)
 	require.NoError(t, err)
@@ -125,6 +136,42 @@ func TestStepByUnwinds(t *testing.T) {
 		require.NoError(t, good.StepBy(crew, in[tick]))
 		require.Equal(t, want[tick], good.Hash())
 		require.Zero(t, crew.workers[0].scratches[0].Depth()+crew.workers[0].scratches[1].Depth())
+	}
+}
+
+// A game in the region level and one in a slot of rooms, which both stand on systems, go on as if
+// each were alone, while a map is loaded into the other's region.
+func TestSiblings(t *testing.T) {
+	const players, half = 8, 40
+	regions := slices.Clone(plan.Regions)
+	regions[2].Size = 2 * budget.MiB
+	rooms := regions[2]
+	rooms.Name, rooms.Slots, rooms.On = "rooms", 2, "systems"
+	s, one := openRegions(t, append(regions, rooms), 1, doom.Builtin), openCrew(t, 1, doom.Builtin)
+	crew := Alone(s.Budget, 0)
+	level := s.Budget.Region("level")
+	slot, err := s.Budget.Slots("rooms").Acquire()
+	require.NoError(t, err)
+	in, want := recorded(t, one, s.Maps[0], players, 2*half)
+	inRoom, wantRoom := recorded(t, one, s.Maps[1], players, 2*half)
+	step := func(what string, g *Game, tick int, in [][]Input, want []doom.Hash) {
+		require.NoError(t, g.StepBy(crew, in[tick]))
+		require.Equal(t, want[tick], g.Hash(), "%s, tick %d", what, tick)
+	}
+	game, room := s.begin(t, level, crew, s.Maps[0], players), s.begin(t, slot, crew, s.Maps[1], players)
+	for tick := range half {
+		step("level", game, tick, in, want)
+		step("room", room, tick, inRoom, wantRoom)
+	}
+	game = s.begin(t, level, crew, s.Maps[0], players)
+	for tick := range half {
+		step("level, loaded again", game, tick, in, want)
+		step("room, after a load of level", room, half+tick, inRoom, wantRoom)
+	}
+	s.begin(t, slot, crew, s.Maps[2], players)
+	require.NoError(t, slot.Release(t.Context()))
+	for tick := half; tick < 2*half; tick++ {
+		step("level, after a load of the room", game, tick, in, want)
 	}
 }
 
