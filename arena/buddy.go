@@ -145,10 +145,11 @@ func (b Buddy) MayLive() {
 	arena_c.RoomMayLive(arena_c.RoomBuddy, b.Block(), true)
 }
 
-// Reserve withholds bytes. A request that needs a reserved byte is refused as full. Reserve(0)
-// lifts the reserve, so that clean-up can allocate when the buddy is full. The reserve counts
-// bytes, not blocks: the reserved bytes may all be in small blocks, none of them large enough for a
-// large request. A reserve above the buddy's size withholds all bytes. Live blocks stay live.
+// Reserve withholds bytes of the buddy's size. A request that needs a reserved byte is refused as
+// full. Reserve(0) lifts the reserve, so that clean-up can allocate when the buddy is full. The
+// reserve counts bytes, not blocks: the reserved bytes may all be in small blocks, none of them
+// large enough for a large request. A reserve above the buddy's size withholds all bytes. Live
+// blocks stay live.
 func (b Buddy) Reserve(bytes uint64) { b.its().Reserve = bytes }
 
 // Phase returns the highest Used since the last call of Phase, and begins a new phase.

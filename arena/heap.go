@@ -187,10 +187,10 @@ func (h Heap) MayLive() {
 	arena_c.RoomMayLive(arena_c.RoomHeap, h.Block(), true)
 }
 
-// Reserve withholds bytes, headers included. A request that needs a reserved byte is refused as
-// full, but rounding may use 16 of the bytes. Reserve(0) lifts the reserve, so that clean-up can
-// allocate when the heap is full: a database without any free memory can't even drop a table. A
-// reserve above the heap's size withholds all bytes. Live blocks stay live.
+// Reserve withholds bytes of the heap's size, headers included. A request that needs a reserved
+// byte is refused as full, but rounding may use 16 of the bytes. Reserve(0) lifts the reserve, so
+// that clean-up can allocate when the heap is full: a database without any free memory can't even
+// drop a table. A reserve above the heap's size withholds all bytes. Live blocks stay live.
 func (h Heap) Reserve(bytes uint64) { h.its().Reserve(bytes) }
 
 // Phase returns the highest Used since the last call of Phase, and begins a new phase, such as a

@@ -146,7 +146,7 @@ type Percent int
 type CHeapPlan struct {
 	Size uint64 // bytes; 0: none
 	// Reserve is the part of Size for clean-up (malloc.CleanUp) after the rest of the heap was
-	// full.
+	// full. It is at most half of Size.
 	Reserve uint64
 	// Runtime is the part of Size for requests whose refusal would end the process. Go's runtime
 	// makes such requests for a new thread, setenv and C.CString; ld.so makes them for thread-local

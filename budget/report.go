@@ -332,7 +332,8 @@ type GoHeap struct {
 	// 524288KiB", or a lower GOMEMLIMIT of the operator.
 	From string `json:"from,omitempty"`
 	// Reserve is the bytes that Open left free if go_heap is the [Rest], and 0 if go_heap is a
-	// number.
+	// number. It isn't a part of Limit, whereas the reserve of a heap is a part of the heap's size:
+	// the process has these bytes for memory that no plan counts.
 	Reserve uint64 `json:"reserve,omitempty"`
 	// Used is the bytes that the runtime has from the system, as its memory limit counts them.
 	Used        uint64 `json:"used"`

@@ -153,7 +153,7 @@ func child(t *testing.T, text string) {
 		t.Log(exceed(over))
 	}
 	level, err := budget.Load(t.Context(), b.Region("level"), func(s scope.Scope) (*sql.DB, error) {
-		_, err := withsqlite.Use(s, plan.Regions[0].Size-budget.MiB/2, 64*budget.KiB)
+		_, err := withsqlite.Use(s, plan.Regions[0].Size-budget.MiB/2+64*budget.KiB, 64*budget.KiB)
 		if err != nil {
 			return nil, err
 		}

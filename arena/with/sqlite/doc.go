@@ -15,8 +15,9 @@
 //		return &World{db, memory}, nil
 //	})
 //
-// [Use] is the only call needed. [Memory.CleanUp] lends the reserve to a full database, and
-// [Memory.Stats] returns the heap's counts. The package is a module of its own, and needs cgo.
+// [Use] is the only call needed. Here the heap has 8 MiB, and its reserve 256 KiB of them.
+// [Memory.CleanUp] lends the reserve to a full database, and [Memory.Stats] returns the heap's
+// counts. The package is a module of its own, and needs cgo.
 //
 // # Limits
 //

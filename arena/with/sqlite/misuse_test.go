@@ -110,7 +110,7 @@ func rewindUnder(t *testing.T, leave func(t *testing.T, db *sql.DB) (use func() 
 	r := b.Region("level")
 	var use func() error
 	_, err = budget.Load(ctx, r, func(s scope.Scope) (*sqlite.Memory, error) {
-		m, err := sqlite.Use(s, 2*budget.MiB, reserve)
+		m, err := sqlite.Use(s, 2*budget.MiB+reserve, reserve)
 		require.NoError(t, err)
 		db, err := sql.Open("sqlite3", ":memory:")
 		require.NoError(t, err)

@@ -97,19 +97,24 @@ var (
 	lost    = new(Memory)
 )
 
-// Use puts all memory of SQLite, for every database of the process, into a heap of size and reserve
-// bytes in s, until s closes. Call it before a database is opened. The reserve is only for
-// [Memory.CleanUp].
+// Use puts all memory of SQLite, for every database of the process, into a heap of size bytes in s,
+// until s closes. Call it before a database is opened. The reserve is the part of size for
+// [Memory.CleanUp], at most half of it. It has the meaning of CHeapPlan.Reserve in package budget.
 //
-// Use returns a [scope.Misuse] if SQLite was used before, is in a scope already, or was in a scope
-// that closed under an open database. It returns an error that wraps [scope.ErrFull] if size is too
-// small for SQLite to begin. If s has no room, Use unwinds.
+// Use returns a [scope.Misuse] if the reserve is more than half of size. It also does so if SQLite
+// was used before, is in a scope already, or was in a scope that closed under an open database. It
+// returns an error that wraps [scope.ErrFull] if size is too small for SQLite to begin. If s has no
+// room, Use unwinds.
 //
 // A database with a table takes some 76,000 bytes. The heap itself takes some 3,000 bytes of size,
 // and 16 bytes for each block. No other goroutine may call SQLite during Use and while s closes. In
 // between, any goroutine may. Cost: some microseconds, and an entry in the table of limits.owned.
 func Use(s scope.Scope, size, reserve uint64) (*Memory, error) {
-	m := &Memory{block: s.BytesUnzeroed(int(size+reserve), 64), reserve: reserve}
+	if reserve > size/2 {
+		return nil, misuse("sqlite.Use: the reserve of %d bytes is a part of the size, %d bytes, and more than half "+
+			"of it; raise the size", reserve, size)
+	}
+	m := &Memory{block: s.BytesUnzeroed(int(size), 64), reserve: reserve}
 	var err error
 	if m.heap, err = arena.NewHeap(m.block, 256); err != nil {
 		return nil, tooSmall(size, err)

@@ -35,16 +35,22 @@ func pond(t *testing.T, size uint64) budget.Region {
 	return budgettest.Open(t, plan).Region("level")
 }
 
-// play runs fn on SQLite in a heap, and ends the level. SQLite must have freed every block, and the
-// level every byte.
-func play(t *testing.T, r budget.Region, size, reserve uint64, fn func(s scope.Scope, m *sqlite.Memory)) {
+// play runs fn on SQLite in a heap that has room bytes next to the reserve, and ends the level. A
+// block takes the bytes by which half of the heap is more than the room. SQLite must have freed
+// every block, and the level every byte.
+func play(t *testing.T, r budget.Region, room, reserve uint64, fn func(s scope.Scope, m *sqlite.Memory)) {
 	t.Helper()
 	require.Zero(t, r.Report().Used)
 	var before, after uint64
 	_, err := budget.Load(ctx, r, func(s scope.Scope) (*sqlite.Memory, error) {
-		m, err := sqlite.Use(s, size, reserve)
+		m, err := sqlite.Use(s, max(room, reserve)+reserve, reserve)
 		if err != nil {
 			return nil, err
+		}
+		if room < reserve {
+			block := system.Alloc(reserve - room)
+			require.NotNil(t, block)
+			s.Defer(func() { system.Free(block) })
 		}
 		before = m.Stats().Used
 		s.Defer(func() { after = m.Stats().Used })
@@ -265,7 +271,7 @@ func TestEachRequestRefused(t *testing.T) {
 	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}}}
 	budgettest.FailEach(t, plan, func(b *budget.Budget) error {
 		_, err := budget.Load(ctx, b.Region("level"), func(s scope.Scope) (*sqlite.Memory, error) {
-			m, err := sqlite.Use(s, 300_000, 100_000)
+			m, err := sqlite.Use(s, 400_000, 100_000)
 			if err == nil {
 				err = open(t, s, ":memory:").Ping()
 			}
@@ -280,7 +286,7 @@ func TestLoadThatFails(t *testing.T) {
 	r := pond(t, 4*budget.MiB)
 	for range 3 {
 		_, err := budget.Load(ctx, r, func(s scope.Scope) (*sqlite.Memory, error) {
-			m, err := sqlite.Use(s, budget.MiB, reserve)
+			m, err := sqlite.Use(s, budget.MiB+reserve, reserve)
 			require.NoError(t, err)
 			require.NoError(t, day(open(t, s, ":memory:")))
 			s.Bytes(3 * budget.MiB)
@@ -383,6 +389,43 @@ func TestScopesOfAnyKind(t *testing.T) {
 		require.NoError(t, b.Region("level").Rewind(ctx))
 		require.Zero(t, b.Region("level").Report().Used)
 	}
+}
+
+// TestReserve: the reserve is a part of the size, at most half of it.
+func TestReserve(t *testing.T) {
+	const size = 1000 * 1024
+	r := pond(t, size+budget.KiB) // no room for size+reserve
+	for _, c := range []struct{ size, reserve uint64 }{{size, size / 2}, {size + 1, size / 2}, {size, 1}} {
+		_, err := budget.Load(ctx, r, func(s scope.Scope) (*sqlite.Memory, error) {
+			m, err := sqlite.Use(s, c.size, c.reserve)
+			require.NoError(t, err)
+			stats := m.Stats()
+			assert.InDelta(t, c.reserve, stats.Reserve, 16)
+			assert.Less(t, stats.Size, c.size)
+			db := open(t, s, ":memory:")
+			run(t, db, "CREATE TABLE frogs(name)")
+			for err == nil {
+				_, err = db.Exec("INSERT INTO frogs VALUES (zeroblob(1000))")
+			}
+			require.True(t, isFull(err), "%v", err)
+			assert.LessOrEqual(t, m.Stats().Peak, stats.Size-c.reserve+16)
+			return m, nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, r.Rewind(ctx))
+	}
+	for _, c := range []struct{ size, reserve uint64 }{{size, size/2 + 1}, {size + 1, size/2 + 1}, {0, 1},
+		{100_000, math.MaxUint64}} {
+		_, err := budget.Load(ctx, r, func(s scope.Scope) (*sqlite.Memory, error) {
+			free := s.Free()
+			m, err := sqlite.Use(s, c.size, c.reserve)
+			assert.Equal(t, free, s.Free(), "it took nothing")
+			return m, err
+		})
+		isMisuse(t, err, fmt.Sprintf("the reserve of %d bytes is a part of the size, %d bytes, and more than half of "+
+			"it; raise the size", c.reserve, c.size))
+	}
+	play(t, r, size/2, size/4, func(s scope.Scope, m *sqlite.Memory) { isSound(t, open(t, s, ":memory:")) })
 }
 
 func TestTwice(t *testing.T) {

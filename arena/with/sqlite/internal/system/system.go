@@ -1,4 +1,5 @@
-// Package system restores SQLite's original malloc, for comparison in tests.
+// Package system restores SQLite's original malloc, for comparison in tests. It also allocates as
+// SQLite does.
 package system
 
 // #include <stddef.h>
@@ -16,13 +17,19 @@ package system
 // enum { CONFIG_MALLOC = 4, CONFIG_GETMALLOC = 5 };
 // int sqlite3_config(int, ...);
 // int sqlite3_shutdown(void);
+// void *sqlite3_malloc64(unsigned long long);
+// void sqlite3_free(void *);
 //
 // static methods first;
 // static void remember(void) { sqlite3_config(CONFIG_GETMALLOC, &first); }
 // static int use(void) { return sqlite3_config(CONFIG_MALLOC, &first); }
 import "C"
 
-import "github.com/mattn/go-sqlite3"
+import (
+	"unsafe"
+
+	"github.com/mattn/go-sqlite3"
+)
 
 func init() { C.remember() }
 
@@ -37,3 +44,9 @@ func Use() error {
 
 // Shutdown shuts SQLite down. No database may be open.
 func Shutdown() { C.sqlite3_shutdown() }
+
+// Alloc returns a block of SQLite's memory, or nil.
+func Alloc(size uint64) unsafe.Pointer { return C.sqlite3_malloc64(C.ulonglong(size)) }
+
+// Free frees a block of Alloc.
+func Free(block unsafe.Pointer) { C.sqlite3_free(block) }
