@@ -17,7 +17,7 @@ static uint64_t measure(const upfront_map_arena *arenas, uint64_t count, uint64_
     memset(m, 0, sizeof *m);
     m->magic = UPFRONT_MAP_MAGIC;
     m->guard = guard;
-    if (arenas == NULL || count > UPFRONT_COUNT_MAX || !upfront_map_is_guard(guard))
+    if ((arenas == NULL && count != 0) || count > UPFRONT_COUNT_MAX || !upfront_map_is_guard(guard))
         return 0;
     for (i = 0; i < count; i++) {
         const upfront_map_arena *a = &arenas[i];

@@ -86,14 +86,12 @@ static inline uint64_t upfront_map_end(const upfront_map *m, const upfront_row *
     return upfront_distance(r, m) + r->end;
 }
 
-/* The maximum of rows, and of slots and pools of a row. A map has at least one row, and a row one
- * slot. */
+/* The maximum of rows, and of slots and pools of a row. A map may have no rows. A row has at least
+ * one slot. */
 #define UPFRONT_COUNT_MAX 65535
 
 /* The smallest head. */
 #define UPFRONT_HEAD_LEAST 4096
-
-static inline int upfront_map_are_rows(uint64_t rows) { return rows != 0 && rows <= UPFRONT_COUNT_MAX; }
 
 static inline int upfront_map_are_counts(uint64_t slots, uint64_t pools) {
     return slots != 0 && slots <= UPFRONT_COUNT_MAX && pools <= UPFRONT_COUNT_MAX;
@@ -128,7 +126,7 @@ static inline uint64_t upfront_map_records(uint64_t slots) { return 2 * (slots +
 static inline upfront_tables upfront_map_tables(uint64_t rows, uint64_t slots, uint64_t pools) {
     upfront_tables t = {0, 0, 0};
     uint64_t half;
-    if (!upfront_map_are_rows(rows) || slots > rows * UPFRONT_COUNT_MAX || pools > rows * UPFRONT_COUNT_MAX)
+    if (rows > UPFRONT_COUNT_MAX || slots > rows * UPFRONT_COUNT_MAX || pools > rows * UPFRONT_COUNT_MAX)
         return t;
     t.head = upfront_map_head_of(rows, pools, 8);
     t.headers = t.head / 8;
@@ -165,7 +163,7 @@ static inline uint64_t upfront_map_headers_at(const upfront_map *m, uint64_t ind
 
 /* Returns the bytes of the whole map; 0 if they reach UPFRONT_OFFSET_MAX, or an argument or a kind
  * is out of bounds. guard is a multiple of UPFRONT_EDGE. slots and pools are the defaults for
- * rows. */
+ * rows. arenas may be NULL if count is 0. */
 uint64_t upfront_map_size(const upfront_map_arena *arenas, uint64_t count, uint64_t slots, uint64_t pools,
                           uint64_t guard);
 

@@ -341,7 +341,7 @@ const wideMore = 16
 // size or limit is less than planned.
 func (p Plan) wide(total, limits uint64) Plan {
 	p.Regions = slices.Clone(p.Regions)
-	share := total / p.arenaCount() &^ (planEdge - 1)
+	share := total / max(1, p.arenaCount()) &^ (planEdge - 1)
 	for _, part := range p.sized() {
 		*part.size = max(*part.size, share)
 	}

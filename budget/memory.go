@@ -278,8 +278,11 @@ func (g *grant) guard(first int, do func(offset, size uint64) error) error {
 	if platform.GoBacked {
 		return errors.New("the pages of a race build are Go's")
 	}
-	size := g.table.Guard
-	if err := do(g.table.Start(uint64(first))-size, size); err != nil {
+	size, before := g.table.Guard, planRound(g.table.Tables)
+	if first > 0 {
+		before = g.table.GuardStart(uint64(first) - 1)
+	}
+	if err := do(before, size); err != nil {
 		return err
 	}
 	for i := uint64(first); i < g.table.Rows; i++ {

@@ -21,9 +21,10 @@ import (
 )
 
 func TestOpenRefuses(t *testing.T) {
-	b, err := budget.Open(budget.Plan{Name: "A", GoHeap: 1})
+	b, err := budget.Open(budget.Plan{Name: "A", Scratch: budget.ScratchPlan{Each: 9}, GoHeap: 1})
 	assert.Nil(t, b)
-	assert.Regexp(t, `^plan "A": name: .*\nplan "A": regions: .*\nplan "A": go_heap: .*$`, err.Error(), "every fault")
+	assert.Regexp(t, `^plan "A": name: .*\nplan "A": scratch\.each: .*\nplan "A": go_heap: .*$`, err.Error(),
+		"every fault")
 
 	before := debug.SetMemoryLimit(-1)
 	if strconv.IntSize == 32 { // Check has the bound of 64 bits

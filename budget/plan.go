@@ -15,8 +15,9 @@ const (
 )
 
 // Plan describes a budget: its parts and their sizes in bytes. Open checks the whole plan before it
-// maps memory. Every region, slot, frame buffer and scratch arena starts at a multiple of 64 KiB on
-// every target. The padding before the next one isn't part of its size.
+// maps memory. Only Name is required: a plan may have just a CHeap or a GoHeap, and its budget then
+// has tables only. Every region, slot, frame buffer and scratch arena starts at a multiple of 64
+// KiB on every target. The padding before the next one isn't part of its size.
 type Plan struct {
 	Name string // 1 to 31 bytes of a-z, 0-9, _ and -
 	// Size is the bytes of all parts together, without tables; 0 is the sum of the parts. A region

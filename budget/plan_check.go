@@ -195,9 +195,6 @@ func (p Plan) sizeOf(part string) (size uint64, known bool) {
 // whole checks the size and the address of the budget; sums checks that the parts fit.
 func (f *planFaults) whole(p Plan) {
 	rest := p.rest()
-	if len(p.Regions) == 0 && p.Frame == (FramePlan{}) && p.Scratch == (ScratchPlan{}) {
-		f.add("regions", "a plan needs a region, frame or scratch")
-	}
 	switch {
 	case p.Size > planSizeMax:
 		f.add("size", planLargeText, sizeInPlan(p.Size), sizeInPlan(planSizeMax))

@@ -123,7 +123,8 @@ func TestPlanIsDrawn(t *testing.T) {
 
 // The drawing of a faulty plan is one line that can't disturb a terminal.
 func TestFaultyPlanIsDrawn(t *testing.T) {
-	assert.Equal(t, "plan \"\": 2 errors (Check names them)\n", Plan{}.String())
+	assert.Equal(t, "plan \"\": 2 errors (Check names them)\n", Plan{Base: 1}.String())
+	assert.Equal(t, "plan \"\": 1 error (Check names them)\n", Plan{}.String())
 	random := rand.New(rand.NewPCG(9, 10))
 	number := func() uint64 { return random.Uint64() >> random.IntN(64) << random.IntN(64) }
 	count := func() int { return int(number()) }

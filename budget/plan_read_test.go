@@ -84,7 +84,8 @@ var planRefused = []struct{ data, fault string }{
 		"line 1: limits.scopes: 4294967297 is not a count"},
 	{`{"name":"a","regions":{}}`, "line 1: regions: an object is not a list"},
 	{`{"name":"a","regions":[7]}`, "line 1: regions[0]: 7 is not an object"},
-	{"{\"name\":\"a\"\n}", "line 1: regions: a plan needs a region, frame or scratch"},
+	{"{}", `line 1: name: "" has 0 bytes; a name has 1 to 31`},
+	{`{"c_heap":"64MiB"}`, `line 1: name: "" has 0 bytes; a name has 1 to 31`},
 	{`{"name":"a","regions":[{"name":"b","size":1,"note":"` + "\xff" + `"}]}`, "line 1: byte 0xff is not UTF-8"},
 
 	// The Rest, slots, pages and the base.

@@ -134,8 +134,13 @@ var planChecks = []struct {
 		"less than 256GiB, tables included"},
 	{func(p *Plan) { p.Regions[0].Note = "\xff" }, "regions[0].note: not UTF-8"},
 	{func(p *Plan) { p.Regions = nil }, ""}, // frame and scratch
-	{func(p *Plan) { p.Regions, p.Frame, p.Scratch = nil, FramePlan{}, ScratchPlan{} },
-		"regions: a plan needs a region, frame or scratch"},
+	{func(p *Plan) { p.Regions, p.Frame, p.Scratch = nil, FramePlan{}, ScratchPlan{} }, ""},
+	{func(p *Plan) { *p = Plan{Name: "a"} }, ""},
+	{func(p *Plan) { *p = Plan{} }, `name: "" has 0 bytes; a name has 1 to 31`},
+	{func(p *Plan) { *p = Plan{Name: "a", GoHeap: Rest, CHeap: CHeapPlan{Size: MiB}} }, ""},
+	{func(p *Plan) { *p = Plan{Name: "a", Size: 1<<38 - 128*KiB} }, ""},
+	{func(p *Plan) { *p = Plan{Name: "a", Size: 1<<38 - 64*KiB} }, "size: 268435392KiB, and the tables need 64KiB; " +
+		"a budget has less than 256GiB"},
 	{func(p *Plan) { p.Regions = manyRegions(64, MiB) }, ""},
 	{func(p *Plan) { p.Regions = manyRegions(65, MiB) }, "regions: 65 of them"},
 	{func(p *Plan) {

@@ -48,6 +48,7 @@ func (b *Budget) report(now func(arena int) bool) Report {
 		Resident: b.resident.Load(), Prefaulted: b.prefaulted, NotGranted: slices.Concat(b.refused, b.untracked()),
 		GoHeap: b.goHeap(), CHeap: b.cHeapReport()}
 	p := &b.published
+	r.Arenas = make([]ArenaReport, 0, len(p.list)) // [] in JSON, also if there are none
 	for i := range p.list {
 		var f figures
 		if now(i) {

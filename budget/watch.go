@@ -22,7 +22,7 @@ func (p *published) watch(gauges []seam.Gauge) {
 	defer p.loads.Unlock()
 	p.beside.Lock()
 	defer p.beside.Unlock()
-	if p.list[0].gauge != nil {
+	if p.watched.Load() {
 		panic("budget: BUG: a second timeline.Start of a budget; any goroutine may Read the first")
 	}
 	p.watched.Store(true)

@@ -79,12 +79,12 @@ func TestOpenClosesAtTheEnd(t *testing.T) {
 
 func TestOpenStopsATestWithABadPlan(t *testing.T) {
 	r := watch(t, func(t testing.TB) {
-		budgettest.Open(t, budget.Plan{Name: "watched"})
+		budgettest.Open(t, budget.Plan{Name: "watched", Size: 1, Scratch: budget.ScratchPlan{Workers: 1}})
 		t.Errorf("it went on")
 	})
 	assert.True(t, r.fatal)
 	assert.Equal(t, []string{`budgettest: plan "watched": ` +
-		`regions: a plan needs a region, frame or scratch`}, r.said)
+		`scratch.size: 0 bytes; give a size`}, r.said)
 	assert.Empty(t, r.cleanup)
 }
 

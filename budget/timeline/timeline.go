@@ -93,7 +93,7 @@ func Start(b *budget.Budget, samples int) *Timeline {
 	}
 	t := &Timeline{of: watch(b)}
 	r := b.Published()
-	t.empty = Data{Budget: r.Name, Expected: r.Plan.Expected}
+	t.empty = Data{Budget: r.Name, Arenas: []Arena{}, Expected: r.Plan.Expected}
 	notes := map[string]string{}
 	for _, region := range r.Plan.Regions {
 		notes[region.Name] = region.Note

@@ -81,8 +81,9 @@ func TestPlanDiffExpected(t *testing.T) {
 
 func TestPlanDiffFaulty(t *testing.T) {
 	var out bytes.Buffer
-	require.ErrorContains(t, view.PlanDiff(&out, budget.Plan{Name: "none"}, before),
-		`plan A, "none": plan "none": regions: `)
+	none := budget.Plan{Name: "none", Frame: budget.FramePlan{Buffers: 1}}
+	require.ErrorContains(t, view.PlanDiff(&out, none, before),
+		`plan A, "none": plan "none": frame.size: `)
 	require.ErrorContains(t, view.PlanDiff(&out, before, budget.Plan{Name: "\x00"}), `plan B, "\x00": `)
 	huge := budget.Plan{Name: "huge", Regions: []budget.RegionPlan{{Name: "all", Size: 1 << 38}}}
 	require.ErrorContains(t, view.PlanDiff(&out, before, huge),

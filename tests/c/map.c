@@ -20,11 +20,11 @@ static void map_refuses_plan(upfront_map_arena arena, uint64_t count, uint64_t s
 
 static void map_sizes(void) {
     upfront_map_arena a = map_plan[0], large = map_plan[0];
-    CHECK(upfront_map_tables(0, 0, 0).size == 0 && upfront_map_tables(65536, 1, 1).size == 0);
+    CHECK(upfront_map_tables(0, 1, 0).size == 0 && upfront_map_tables(0, 0, 1).size == 0);
+    CHECK(upfront_map_tables(65536, 1, 1).size == 0);
     CHECK(upfront_map_tables(1, 65536, 1).size == 0 && upfront_map_tables(1, 1, 65536).size == 0);
     CHECK_EQ(upfront_map_size(NULL, 1, 1, 1, 0), 0);
     CHECK_EQ(upfront_map_size(&a, 1, 1, 0, 0), 2 * WINDOW);
-    map_refuses_plan(a, 0, 1, 1);
     map_refuses_plan(a, 65536, 1, 1);
     map_refuses_plan(a, UINT64_MAX, 1, 1);
     map_refuses_plan(a, 1, 0, 1);
@@ -308,8 +308,48 @@ static void map_counts_alike(void) {
     window_free(b, size);
 }
 
+/* A map without rows has only tables. Handles of the maps before it stay stale, also after the next
+ * map with rows. */
+static void map_without_rows(void) {
+    uint64_t size = upfront_map_size(map_plan, 1, 1, 1, 0), turn, count, none = 0, tags[8];
+    unsigned char *w = window_new(size);
+    upfront_range out[3];
+    upfront_scope s[8];
+    upfront_pool *p[8];
+    CHECK_EQ(upfront_map_size(NULL, 0, 0, 0, 0), WINDOW);
+    CHECK_EQ(upfront_map_size(NULL, 0, 9, 9, WINDOW), 2 * WINDOW);
+    CHECK(upfront_map_init(w, WINDOW - 1, NULL, 0, 1, 1, 0) == NULL && upfront_map_size(NULL, 0, 1, 1, 1) == 0);
+    for (turn = 0; turn < 8; turn++) {
+        upfront_map *m = upfront_map_init(w, size, map_plan, turn % 2, 1, 1, 0);
+        CHECK(m != NULL && m->rows == turn % 2 && m->tables >= UPFRONT_HEAD_LEAST);
+        s[turn].arena = NULL;
+        if (m->rows != 0) {
+            s[turn] = upfront_scope_open(&upfront_map_row(m, 0)->arena);
+            p[turn] = upfront_scope_pool(s[turn], 8, 8, 1);
+            CHECK(p[turn] != NULL);
+            tags[turn] = p[turn]->gen;
+        } else {
+            CHECK_EQ(upfront_map_walk(m, size, out, 3, &count), UPFRONT_OK);
+            CHECK(count == 3 && out[0].what == UPFRONT_RANGE_TABLES && out[2].what == UPFRONT_RANGE_UNPLANNED);
+            CHECK(out[0].row == 0 && out[2].offset + out[2].size == size);
+            m->pools = 1;
+            CHECK_EQ(upfront_map_walk(m, size, out, 3, &count), UPFRONT_CORRUPT);
+            m->pools = 0;
+            CHECK_EQ(upfront_map_reconfigure(m, 0, &none, 1), UPFRONT_BAD_ARGUMENT);
+            CHECK_EQ(upfront_map_reconfigure(m, 0, &none, 0), UPFRONT_BAD_ARGUMENT);
+            upfront_map_over(m);
+        }
+        for (count = 1; count <= turn; count += 2)
+            if (count < turn || m->rows == 0)
+                CHECK(!upfront_scope_is_alive(s[count]) && upfront_scope_alloc(s[count], 1, 1) == NULL &&
+                    upfront_pool_get(p[count], tags[count]) == NULL);
+    }
+    window_free(w, size);
+}
+
 void test_map(void) {
     map_sizes();
+    map_without_rows();
     map_counts_a_row();
     map_counts_alike();
     map_lays_out();

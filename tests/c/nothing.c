@@ -201,8 +201,10 @@ static void nothing_map(upfront_map *m) {
     const uint64_t size = 0;
     upfront_range range;
     uint64_t count;
-    NO(upfront_map_tables(0, 0, 0).size);
-    NO(upfront_map_size(NULL, 0, 0, 0, 0));
+    CHECK_EQ(upfront_map_tables(0, 0, 0).size, UPFRONT_HEAD_LEAST); /* of a map without rows */
+    CHECK_EQ(upfront_map_size(NULL, 0, 0, 0, 0), UPFRONT_EDGE);
+    NO(upfront_map_tables(0, 1, 0).size);
+    NO(upfront_map_size(NULL, 1, 1, 0, 0));
     NO(upfront_map_size(&none, 1, 1, 0, 0));
     NO(upfront_map_init(NULL, 0, &none, 1, 1, 0, 0));
     NO(upfront_map_init(m, 0, NULL, 1, 1, 0, 0));

@@ -14,9 +14,8 @@ import (
 // stays after Close.
 func Example() {
 	b, err := budget.Open(budget.Plan{
-		Name:    "indexer",
-		Scratch: budget.ScratchPlan{Workers: 1, Size: 64 * budget.KiB},
-		CHeap:   budget.CHeapPlan{Size: 16 * budget.MiB},
+		Name:  "indexer",
+		CHeap: budget.CHeapPlan{Size: 16 * budget.MiB},
 	})
 	if err != nil {
 		log.Fatal(err)

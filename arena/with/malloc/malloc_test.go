@@ -123,8 +123,7 @@ func TestReopen(t *testing.T) {
 	if !inChild(t) {
 		return
 	}
-	plan := budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
-		CHeap: budget.CHeapPlan{Size: 4 * budget.MiB}}
+	plan := budget.Plan{Name: "pond", CHeap: budget.CHeapPlan{Size: 4 * budget.MiB}}
 	for range 3 {
 		b, err := budget.Open(plan)
 		require.NoError(t, err)

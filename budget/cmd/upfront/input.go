@@ -84,13 +84,19 @@ func parseReport(source string, data []byte) (r budget.Report, err error) {
 		return r, err
 	}
 	nameless := func(a budget.ArenaReport) bool { return a.Part == "" }
-	if r.Name == "" || len(r.Arenas) == 0 || slices.ContainsFunc(r.Arenas, nameless) {
+	if r.Name == "" || !whole(r) || slices.ContainsFunc(r.Arenas, nameless) {
 		return r, fmt.Errorf("%s: no report: give the JSON of a budget.Report, as frogpond -report writes", source)
 	}
 	if arenas := len(r.Arenas); arenas > arenasMost {
 		return r, fmt.Errorf("%s: no report: it has %d arenas, and a budget has at most %d", source, arenas, arenasMost)
 	}
 	return r, nil
+}
+
+// whole reports whether the report has arenas, or a plan without any.
+func whole(r budget.Report) bool {
+	return len(r.Arenas) != 0 || r.Plan.Name != "" && len(r.Plan.Regions) == 0 &&
+		r.Plan.Frame == (budget.FramePlan{}) && r.Plan.Scratch == (budget.ScratchPlan{})
 }
 
 func decode(source string, data []byte, to any) error {
@@ -144,11 +150,14 @@ const (
 )
 
 // kindOf distinguishes reports, timelines and plans. A report has arenas, and so has a timeline,
-// with steps. An old report has regions, as a plan does, but with the member used. A plan without
-// regions is otherKind.
+// with steps. Without any arena a report has a plan, and a timeline its budget. An old report has
+// regions, as a plan does, but with the member used. A plan without regions is otherKind if it has
+// errors.
 func kindOf(data []byte) kind {
 	var file struct {
 		Step    json.RawMessage   `json:"step"`
+		Budget  json.RawMessage   `json:"budget"`
+		Plan    json.RawMessage   `json:"plan"`
 		Arenas  []json.RawMessage `json:"arenas"`
 		Regions []struct {
 			Used json.RawMessage `json:"used"`
@@ -156,11 +165,14 @@ func kindOf(data []byte) kind {
 	}
 	_ = json.Unmarshal(data, &file) // members of other types stay empty
 	switch {
-	case file.Step != nil && len(file.Arenas) != 0:
+	case file.Step != nil && (len(file.Arenas) != 0 || file.Budget != nil):
 		return timelineKind
-	case len(file.Arenas) != 0:
+	case len(file.Arenas) != 0 || file.Plan != nil:
 		return reportKind
 	case len(file.Regions) == 0:
+		if _, err := budget.ParsePlan(data); err == nil {
+			return planKind
+		}
 		return otherKind
 	case file.Regions[0].Used == nil:
 		return planKind

@@ -245,3 +245,13 @@ func FuzzProfile(f *testing.F) {
 		}
 	})
 }
+
+// TestBare: the profile of a budget without a region, frame or scratch has only its tables.
+func TestBare(t *testing.T) {
+	r := budgettest.Open(t, budget.Plan{Name: "bare"}).Report()
+	p, err := with.Profile(r)
+	require.NoError(t, err)
+	require.NoError(t, p.CheckValid())
+	assert.EqualValues(t, r.Size, totals(p)["planned_space"])
+	assert.Len(t, p.Sample, 1)
+}

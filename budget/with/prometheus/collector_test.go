@@ -244,3 +244,12 @@ func TestAnyGoroutine(t *testing.T) {
 	close(stop)
 	scrapers.Wait()
 }
+
+// TestBare: a budget without a region, frame or scratch has metrics of its own.
+func TestBare(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(with.NewCollector(open(t, budget.Plan{Name: "bare"}))))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	assert.NotEmpty(t, families)
+}

@@ -15,10 +15,9 @@ import (
 
 func main() {
 	plan := budget.Plan{
-		Name:    "visits",
-		Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
-		CHeap:   budget.CHeapPlan{Size: 96 * budget.MiB, Trim: time.Second},
-		Pages:   budget.Pages{Prefault: budget.Off},
+		Name:  "visits",
+		CHeap: budget.CHeapPlan{Size: 96 * budget.MiB, Trim: time.Second},
+		Pages: budget.Pages{Prefault: budget.Off},
 	}
 	if !slices.Contains(os.Args, "1s") {
 		plan.CHeap.Trim = 0

@@ -13,10 +13,9 @@ import (
 // Open opens the plan. A library with much memory of its own, such as GLib, starts after it.
 func Open() (end func()) {
 	b, err := budget.Open(budget.Plan{
-		Name:    "library",
-		Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
-		CHeap:   budget.CHeapPlan{Size: 256 * budget.MiB, Trim: time.Second},
-		Pages:   budget.Pages{Prefault: budget.Off},
+		Name:  "library",
+		CHeap: budget.CHeapPlan{Size: 256 * budget.MiB, Trim: time.Second},
+		Pages: budget.Pages{Prefault: budget.Off},
 	})
 	if err != nil {
 		log.Fatal(err)
