@@ -22,6 +22,10 @@ import (
 // siblings ([RegionPlan] shows the tree). A report of misuse in an emptied region names the Load,
 // Rewind or Release that emptied the region, in checked builds with the line of that call. Region
 // is a small value; copy it freely. The methods of the zero Region panic.
+//
+// The zero Region takes the place of nil: it is no region, such as the match of a player outside of
+// any match. To ask for it, compare: r == (budget.Region{}). Copies of a Region are equal. A slot
+// that is acquired again is another Region, and so is the result of In.
 type Region struct {
 	*region
 	owner  uint64      // the owner word when this was made

@@ -289,3 +289,31 @@ func TestReleaseBesideClose(t *testing.T) {
 		}
 	}
 }
+
+// TestRegionsCompare: the zero Region is equal to no other, and a copy is equal.
+func TestRegionsCompare(t *testing.T) {
+	b := open(t, budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.KiB},
+		{Name: "match", Size: budget.KiB, Slots: 1}}})
+	var zero budget.Region
+	level := b.Region("level")
+	slot, err := b.Slots("match").Acquire()
+	require.NoError(t, err)
+	assert.True(t, zero == (budget.Region{}) && level == b.Region("level"))
+	assert.False(t, level == zero || slot == zero || level == slot)
+	_, err = budget.Load(t.Context(), level, func(s scope.Scope) (*frog, error) {
+		assert.False(t, slot.In(s) == slot || slot.In(s) == zero)
+		return nil, nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, slot.Release(t.Context()))
+	assert.False(t, slot == zero, "it was released")
+	again, err := b.Slots("match").Acquire()
+	require.NoError(t, err)
+	assert.False(t, again == slot)
+	require.NoError(t, again.Release(t.Context()))
+	_, err = b.Slots("match").Acquire()
+	require.NoError(t, err)
+	refused, err := b.Slots("match").Acquire()
+	require.ErrorIs(t, err, budget.ErrFull)
+	assert.True(t, refused == (budget.Region{}))
+}
