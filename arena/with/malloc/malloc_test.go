@@ -118,6 +118,20 @@ func TestBeginLocked(t *testing.T) {
 	assert.Zero(t, malloc.Trim())
 }
 
+// TestBeginAnySize: a size may be any number of bytes, and so may the part for Go's runtime.
+func TestBeginAnySize(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	plan := budget.Plan{Name: "pond", CHeap: budget.CHeapPlan{Size: 21782753, Runtime: 5001, Reserve: 77}}
+	b, err := budget.Open(plan)
+	require.NoError(t, err)
+	stats := malloc.ReadStats()
+	assert.Equal(t, uint64(21782753), stats.Size)
+	assert.InDelta(t, 5001, stats.Runtime, 128)
+	require.NoError(t, b.Close())
+}
+
 // TestReopen: the heap outlives its budget, and the next one takes it.
 func TestReopen(t *testing.T) {
 	if !inChild(t) {

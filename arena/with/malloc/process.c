@@ -1190,7 +1190,8 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
         return unmapped(base, bytes, UPFRONT_MALLOC_PREFAULT);
     if (p->lock && mlock(base, (size_t)bytes) != 0)
         return unmapped(base, bytes, UPFRONT_MALLOC_LOCK);
-    size = p->size - upfront_round_up(p->runtime, 16);
+    /* the second heap begins there, at a cache line */
+    size = (p->size - upfront_round_up(p->runtime, 16)) & ~UINT64_C(63);
     if (p->runtime > p->size / 2 || upfront_heap_init(base, size, 0) == NULL ||
         upfront_heap_init(base + size, p->size - size, 0) == NULL)
         return unmapped(base, bytes, UPFRONT_MALLOC_SMALL);
