@@ -72,7 +72,8 @@ func (a *atlas) tile(w http.ResponseWriter, r *http.Request) {
 // load returns a handler that loads a region with the n bytes of a request.
 func load(region budget.Region, n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(n))) // first: the load is short
+		// first, so that the load is short
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(n)))
 		if err == nil && len(body) < n {
 			err = fmt.Errorf("%d bytes instead of %d", len(body), n)
 		}
