@@ -79,7 +79,7 @@ var phaseNames = [phases]string{"empty", "loading", "loaded", "rewinding"}
 // phase returns the phase. pre: the caller owns the region or the whole budget.
 func (r *region) phase() phase { return phase(r.word.Load()) % phases }
 
-// step changes the phase and returns the new word. It panics if the phase is none of `from`: that
+// step changes the phase and returns the new word. It panics if the phase's bit isn't in from: that
 // is a bug of this package.
 //
 // The word is one atomic number: phases times the count of steps, plus the phase. So each step
@@ -94,9 +94,9 @@ func (r *region) phase() phase { return phase(r.word.Load()) % phases }
 //	4     loaded     18    Loaded keeps 18, and Get compares
 //	5     rewinding  23    Get returns nil from here on
 //	6     empty      24
-func (r *region) step(to phase, from ...phase) (word uint64) {
+func (r *region) step(to phase, from uint64) (word uint64) {
 	now := r.phase()
-	if !slices.Contains(from, now) {
+	if from>>now&1 == 0 {
 		panic(fmt.Sprintf("budget: BUG: region %s is %s and becomes %s", r.name, phaseNames[now], phaseNames[to]))
 	}
 	word = r.word.Load() - uint64(now) + uint64(phases+to)
@@ -106,7 +106,7 @@ func (r *region) step(to phase, from ...phase) (word uint64) {
 
 // open begins the load: it opens the scope for fn.
 func (r *region) open() scope.Scope {
-	r.step(loading, empty)
+	r.step(loading, 1<<empty)
 	if r.state && (!r.zero || r.moved) {
 		r.stack.Clear(r.moved) // Open's bytes are zero
 	}
@@ -123,16 +123,16 @@ func (r *region) keep() (word uint64, err error) {
 	r.stack.Freeze() // first, so that finalizers of temporaries can't allocate in the region
 	r.b.note(r.stack.CloseTemp())
 	r.stack.TellWarning() // before the region is loaded: a panic of OnWarn is one of the load
-	return r.step(loaded, loading), nil
+	return r.step(loaded, 1<<loading), nil
 }
 
 // rewind empties the region and runs its finalizers, newest first. It records the load for reports
 // of stale use. At Close it records nothing, so older scopes keep the record of the call that ended
 // them.
 func (r *region) rewind(l *load, failed bool) error {
-	r.step(rewinding, empty, loading, loaded)
+	r.step(rewinding, 1<<empty|1<<loading|1<<loaded)
 	r.value = nil
-	defer r.step(empty, rewinding) // also when a finalizer ends the goroutine
+	defer r.step(empty, 1<<rewinding) // also when a finalizer ends the goroutine
 	if l.of == nil {
 		return r.stack.CloseTo(0)
 	}
