@@ -125,16 +125,17 @@
 //
 // # Goroutines
 //
-// Load, Rewind, Reconfigure, NextFrame, Seal, Close, Report and Walk belong to the goroutine that
-// drives the program. A Load that touches a region of another load returns [ErrLoading], unless it
-// is the one call inside that load, by [Region.In], of a region above. A slot belongs to its owner.
-// Owners may load at the same time if no region is above the slots. A scratch arena belongs to its
-// worker, or to the goroutine that leased it.
+// Reconfigure, NextFrame, Seal, Close, Report and Walk belong to the goroutine that drives the
+// program. Any goroutine may Load, Rewind or Trim a region. If another load touches the region, or
+// one that stands on it, the call returns [ErrLoading], so goroutines that load one region need a
+// lock of their own. The one exception is a call inside that load, by [Region.In], of a region
+// above. A slot belongs to its owner. A scratch arena belongs to its worker, or to the goroutine
+// that leased it.
 //
-// Any goroutine may call [Budget.Lease], [Lease.Release], [Slots.Acquire], [Budget.Published], Read
-// of a timeline, [Loaded.Get], [Get], [Reader.Pin], [Reader.PinContext] and [Reader.Unpin]. Package
-// scope
-// has the rules for iter.Pull, for callbacks from C, and for goroutines that a load starts.
+// Any goroutine may call [Budget.Lease], [Lease.Release], [Budget.Region], [Budget.Slots], the
+// methods of [Slots], [Region.Name], [Region.Slot], [Region.Reader], [Budget.Published], Read of a
+// timeline, [Loaded.Get] and [Get]. A [Reader] is its worker's. Package scope has the rules for
+// iter.Pull, for callbacks from C, and for goroutines that a load starts.
 //
 // # Why
 //

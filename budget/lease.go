@@ -320,14 +320,14 @@ func (l Lease) its(what string) *lendable {
 
 // Worker returns the number of the worker, from 0 up to the plan's number of workers. No other
 // Lease has this number until Release. So a goroutine may use element Worker of the program's own
-// table without a lock.
+// table without a lock, unless others read the table meanwhile.
 func (l Lease) Worker() int { return l.its("Worker").index }
 
 // Reader returns the worker's reader of a region. Release of the Lease ends its pin. A slot's
 // reader ends with the slot's Release. The first call for a region, or for a slot and its owner,
-// makes the readers of all workers in one lock. Make it at set-up, or in the slot's load. Cost of a
-// later call: an atomic read, and a look at the readers that this Lease has. No Go allocation then,
-// unless a Lease has more readers than the plan has regions.
+// makes the readers of all workers, on the Go heap. Cost of a later call: an atomic read, and a
+// look at the readers that this Lease has. No Go allocation then, unless a Lease has more readers
+// than the plan has regions.
 func (l Lease) Reader(r Region) *Reader {
 	w := l.its("Reader")
 	if r.its().b.leases != w.from {

@@ -369,10 +369,15 @@ func (b *Budget) waited(ctx context.Context, l *load, still []string) error {
 		l.name(), strings.Join(still, ", "), ctx.Err())
 }
 
-// inside returns a line for each pin on the regions.
+// inside returns pinned of the regions.
 func (b *Budget) inside(regions reach) (names []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.pinned(regions)
+}
+
+// pinned returns a line for each pin on the regions. pre: b.mu is held.
+func (b *Budget) pinned(regions reach) (names []string) {
 	for _, r := range regions.each {
 		for _, d := range r.readers {
 			if d.inside.Load() {

@@ -54,7 +54,13 @@ func TestPinContext(t *testing.T) {
 		anna.Unpin()
 		bob.Unpin()
 		require.NoError(t, anna.PinContext(background), "at once")
+		pinned.Go(func() { mustLoad(t, b, "level", func(scope.Scope) {}) })
+		synctest.Wait()
+		ctx, cancel = soon()
+		defer cancel()
+		assert.ErrorContains(t, bob.PinContext(ctx), `Load of region level waits: worker "anna" has pinned region level: `)
 		anna.Unpin()
+		pinned.Wait()
 
 		require.NoError(t, region.Rewind(background))
 		var closed error

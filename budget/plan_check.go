@@ -34,8 +34,8 @@ func (p Plan) Check() error {
 // ErrWarning matches, with errors.Is, the error that [Plan.Check] returns for a valid plan with a
 // likely mistake. Open accepts such a plan, and [Plan.String] shows the warning. The mistakes are:
 //
-//   - a region without slots that stands on one with slots: a load, rewind or release of any slot
-//     empties the region
+//   - a region that stands on one with slots: a load, rewind or release of any slot empties the
+//     region, and all its slots
 //   - an expected size above the size of its part
 var ErrWarning = errors.New("warning")
 
@@ -50,12 +50,13 @@ func (p Plan) check() error {
 
 func (p Plan) warnings() (f planFaults) {
 	for i, r := range p.Regions {
-		for on := p.below(i); on >= 0; on = p.below(on) {
-			if below := p.Regions[on]; below.Slots != 0 && r.Slots == 0 {
-				f.add(fmt.Sprintf("regions[%d]", i), "each Load, Rewind or Release of a slot of %[2]q also empties "+
-					"%[1]q; list %[1]q before %[2]q, or set its on", r.Name, below.Name)
-				break
+		if on := p.below(i); on >= 0 && p.Regions[on].Slots != 0 {
+			all := ""
+			if r.Slots != 0 {
+				all = "all slots of "
 			}
+			f.add(fmt.Sprintf("regions[%d]", i), "each Load, Rewind or Release of a slot of %[2]q also empties "+
+				"%[3]s%[1]q; list %[1]q before %[2]q, or set its on", r.Name, p.Regions[on].Name, all)
 		}
 	}
 	for i, e := range p.Expected {
@@ -282,15 +283,19 @@ func (f *planFaults) on(key string, regions []RegionPlan, i int) {
 	case regions[i].On == "frame" || regions[i].On == "scratch" || regions[i].On == cHeapKey:
 		f.add(key, "%s is no region; give the name of a region before this one", name)
 	case on < 0:
-		f.add(key, "no region has the name %s", name)
+		var names []string
+		for _, r := range regions[:i] {
+			names = append(names, r.Name)
+		}
+		f.add(key, "no region has the name %s; those before this one are %s", name, orNone(names))
 	case on == i:
 		f.add(key, "%s is this region; give the name of a region before it", name)
 	case on > i:
 		f.add(key, "%s is regions[%d], after this one; list it before", name, on)
 	case regions[on].Slots != 0:
-		f.add(key, "%s has slots, and no region stands on slots; give the name of the region below it", name)
+		f.add(key, "%s has slots, which on can't name; give the region that %s stands on, or %q", name, name, Root)
 	case !(Plan{Regions: regions}).standsOn(i-1, on):
-		f.add(key, "regions[%d] doesn't stand on %s; list this region next to the others that do", i-1, name)
+		f.add(key, "regions[%d] is listed between, and doesn't stand on %s; list this region before it", i-1, name)
 	}
 }
 

@@ -103,6 +103,7 @@ func TestPlanIsDrawn(t *testing.T) {
   cost: 131392KiB of addresses,
     129696KiB resident at most (pages of 64 KiB: 129792KiB), Go heap 32768KiB
   resident from Open on
+  warning: regions[3]: each Load, Rewind or Release of a slot of "match" also empties all slots of "one"; list "one" before "match", or set its on
   warning: regions[4]: each Load, Rewind or Release of a slot of "one" also empties "level"; list "level" before "one", or set its on
 `, plan.String())
 

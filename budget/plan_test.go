@@ -226,7 +226,7 @@ var planChecks = []struct {
 		p.Regions[1].Name = "c_heap"
 	}, `regions[1].name: "c_heap" is the name of the c_heap; choose another name`},
 	{func(p *Plan) { p.GoHeap = math.MaxUint64 - 1 }, "go_heap: 18446744073709551614"},
-	{func(p *Plan) { p.Regions[1].On = "leve" }, `regions[1].on: no region has the name "leve"`},
+	{func(p *Plan) { p.Regions[1].On = "leve" }, `regions[1].on: no region has the name "leve"; those before this one are init`},
 	{func(p *Plan) { p.Regions[1].On = "systems" },
 		`regions[1].on: "systems" is this region; give the name of a region before it`},
 	{func(p *Plan) { p.Regions[1].On = "level" },
@@ -234,9 +234,9 @@ var planChecks = []struct {
 	{func(p *Plan) { p.Regions[1].On = "scratch" },
 		`regions[1].on: "scratch" is no region; give the name of a region before this one`},
 	{func(p *Plan) { p.Regions[0].Slots, p.Regions[1].On = 2, "init" },
-		`regions[1].on: "init" has slots, and no region stands on slots; give the name of the region below it`},
+		`regions[1].on: "init" has slots, which on can't name; give the region that "init" stands on, or "/"`},
 	{func(p *Plan) { p.Regions[1].On, p.Regions[2].On = Root, "init" },
-		`regions[2].on: regions[1] doesn't stand on "init"; list this region next to the others that do`},
+		`regions[2].on: regions[1] is listed between, and doesn't stand on "init"; list this region before it`},
 }
 
 func TestPlanCheck(t *testing.T) {
@@ -283,8 +283,12 @@ plan "game": regions[4]: warning: `+text+`"chunk" also empties "effects"; list "
 	plan.Regions[0].Size = KiB
 	plan.Regions[1], plan.Regions[2] = plan.Regions[2], plan.Regions[1]
 	plan.Regions = plan.Regions[:4]
-	assert.NoError(t, plan.Check(), "slots above slots")
+	assert.EqualError(t, plan.Check(), `plan "game": regions[3]: warning: `+text+
+		`"room" also empties all slots of "chunk"; list "chunk" before "room", or set its on`)
+	plan.Regions[3].On = "net"
+	assert.NoError(t, plan.Check(), "slots next to slots")
 	assert.NotContains(t, plan.String(), "warning")
+	plan.Regions[3].On = ""
 	plan.Regions[1], plan.Regions[2] = plan.Regions[2], plan.Regions[1]
 	plan.Regions[2].On = "systems"
 	assert.NoError(t, plan.Check(), "a region next to slots")

@@ -203,8 +203,10 @@ func (b *Budget) regionNames(slots bool) string {
 			names = append(names, r.Name)
 		}
 	}
-	return cmp.Or(strings.Join(names, ", "), "none")
+	return orNone(names)
 }
+
+func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
 // In returns r with a token, for calls inside a load of a lower region. The token is s, the scope
 // that this load passed to its function. While the function runs, Load, Rewind, Release and Trim
@@ -383,6 +385,9 @@ func (d *Reader) PinContext(ctx context.Context) error {
 			why := "it isn't loaded"
 			if r.busy != nil {
 				why = r.busy.name() + " is at work"
+				if pinned := b.pinned(r.busy.along); pinned != nil {
+					why = r.busy.name() + " waits: " + strings.Join(pinned, ", ")
+				}
 			}
 			return fmt.Errorf("budget %q: %q waited %v to pin region %s: %s: %w", b.plan.Name, d.name,
 				time.Since(start).Round(time.Microsecond), r.name, why, ctx.Err())

@@ -61,11 +61,11 @@ func (b *Budget) Slots(name string) *Slots {
 }
 
 // Acquire returns the first free slot and makes the caller its owner. The owner loads the slot
-// ([Load]) and releases it ([Region.Release]). If no slot is free, Acquire returns an [ErrNoSlot],
-// which is a [scope.FullError] that names the key to raise. A server can use this error to refuse a
-// new player. If a Load of the slot returns an [ErrFull], the slot itself is too small, and the
-// plan is at fault. After Close Acquire returns [ErrClosed]. Any goroutine may call it. Cost: a
-// lock and a check of each slot; no Go allocation, unless it fails.
+// ([Load]) and releases it ([Region.Release]), also after a Load that failed. If no slot is free,
+// Acquire returns an [ErrNoSlot], which is a [scope.FullError] that names the key to raise. A
+// server can use this error to refuse a new player. If the Load returns an [ErrFull], the slot
+// itself is too small, and the plan is at fault. After Close Acquire returns [ErrClosed]. Any
+// goroutine may call it. Cost: a lock and a check of each slot; no Go allocation, unless it fails.
 func (s *Slots) Acquire() (Region, error) {
 	if s == nil || s.b == nil {
 		panic("budget: BUG: zero Slots: get them from Budget.Slots")

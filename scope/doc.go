@@ -84,8 +84,9 @@
 //   - The stack of a goroutine that a load started has no Load, so a New without room ends the
 //     process. Use a Do on that goroutine, and return the error of the Do from the load's function.
 //     The goroutine may use the load's scope while the load waits for the goroutine. It may use a
-//     scratch arena of its own (budget.Lease) at any time. After the load has returned, the load's
-//     scope refuses: New panics, and TryNew returns nil.
+//     scratch arena of its own (budget.Lease). But take the lease before the load: workers that
+//     wait for the load to end may have all leases. After the load has returned, the load's scope
+//     refuses: New panics, and TryNew returns nil.
 //
 // # Finalizers
 //

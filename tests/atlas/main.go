@@ -7,6 +7,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -15,6 +16,8 @@ import (
 	"log"
 	"net/http"
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
@@ -55,6 +58,7 @@ func (a *atlas) tile(w http.ResponseWriter, r *http.Request) {
 	}
 	a.served[worker.Worker()]++ // no lock: the number is this request's
 	err = worker.Scratch(0).Do("tile", func(s scope.Scope) error {
+		out := bytes.NewBuffer(s.Bytes(20 << 10)[:0])
 		tile := image.NRGBA{Pix: s.Bytes(4 * side * side), Stride: 4 * side, Rect: image.Rect(0, 0, side, side)}
 		places, colors := *budget.Get[[]byte](ground), *budget.Get[[]byte](hue)
 		for i := range uint64(side * side) {
@@ -62,15 +66,23 @@ func (a *atlas) tile(w http.ResponseWriter, r *http.Request) {
 			copy(tile.Pix[4*i:], colors[color:color+3])
 			tile.Pix[4*i+3] = 255
 		}
-		return png.Encode(w, &tile)
+		if err := png.Encode(out, &tile); err != nil {
+			return err
+		}
+		ground.Unpin() // no load waits for a slow client
+		hue.Unpin()
+		_, _ = w.Write(out.Bytes())
+		return nil
 	})
-	if err != nil {
+	if err != nil { // scratch is full
 		log.Print(err)
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
 
 // load returns a handler that loads a region with the n bytes of a request.
 func load(region budget.Region, n int) http.HandlerFunc {
+	var mu sync.Mutex // a load doesn't wait for another one of its region
 	return func(w http.ResponseWriter, r *http.Request) {
 		// first, so that the load is short
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(n)))
@@ -81,13 +93,15 @@ func load(region budget.Region, n int) http.HandlerFunc {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		// waits for pins
 		_, err = budget.Load(r.Context(), region, func(s scope.Scope) (*[]byte, error) {
 			list := s.Bytes(n)
 			copy(list, body)
 			return &list, nil
 		})
-		if err != nil { // ErrLoading: another request loads this region now
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	}
@@ -108,5 +122,6 @@ func main() {
 		log.Fatal(err)
 	}
 	_, handler := newAtlas(b)
-	log.Fatal(http.ListenAndServe("localhost:8080", handler)) // a tile waits for the first map
+	server := http.Server{Addr: "localhost:8080", Handler: handler, ReadTimeout: time.Minute, WriteTimeout: time.Minute}
+	log.Fatal(server.ListenAndServe()) // a tile waits for the first map
 }

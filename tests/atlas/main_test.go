@@ -19,7 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/budget/budgettest"
 )
 
-func start(t *testing.T) (*atlas, *httptest.Server) {
+func start(t *testing.T, plan budget.Plan) (*atlas, *httptest.Server) {
 	t.Helper()
 	b := budgettest.Open(t, plan)
 	a, handler := newAtlas(b)
@@ -53,7 +53,7 @@ func colors(n byte) (list []byte) {
 // loaded again. Each request gets a tile of one map and one list of colors, never of an older one
 // than the tile before.
 func TestReloads(t *testing.T) {
-	a, server := start(t)
+	a, server := start(t, plan)
 	status := func(status int, _ string) int { return status }
 	done := make(chan bool)
 	var loaders, clients sync.WaitGroup
@@ -113,7 +113,7 @@ func TestReloads(t *testing.T) {
 // TestLoadsStayApart: a load of the map leaves the colors, and the other way round. A refused body
 // changes neither.
 func TestLoadsStayApart(t *testing.T) {
-	a, server := start(t)
+	a, server := start(t, plan)
 	loads := func() [2]bool {
 		var list [2]bool
 		for i, r := range []budget.Region{a.ground, a.hue} {
@@ -138,7 +138,7 @@ func TestLoadsStayApart(t *testing.T) {
 
 // TestWaits: a tile waits for the first loads, until the client gives up.
 func TestWaits(t *testing.T) {
-	_, server := start(t)
+	_, server := start(t, plan)
 	client := http.Client{Timeout: 20 * time.Millisecond}
 	_, err := client.Get(server.URL + "/tile/0/0")
 	assert.ErrorContains(t, err, "Client.Timeout")
@@ -150,4 +150,23 @@ func TestWaits(t *testing.T) {
 		r.Body.Close()
 		assert.Equal(t, http.StatusNotFound, r.StatusCode, path)
 	}
+}
+
+// TestFull: a request without room in scratch is an error to its client, and its pins end.
+func TestFull(t *testing.T) {
+	small := plan
+	small.Scratch.Size = 8 * budget.KiB
+	a, server := start(t, small)
+	for range 2 {
+		post(t, server.URL+"/map", ground(1))
+		post(t, server.URL+"/colors", colors(1))
+		r, err := http.Get(server.URL + "/tile/0/0")
+		require.NoError(t, err)
+		text, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		r.Body.Close()
+		assert.Equal(t, http.StatusInternalServerError, r.StatusCode)
+		assert.Contains(t, string(text), "raise scratch.size")
+	}
+	assert.NoError(t, a.ground.Rewind(t.Context()))
 }
