@@ -51,6 +51,7 @@ type Budget struct {
 	resident  atomic.Uint64 // bytes present when last measured
 
 	mu      sync.Mutex // guards the fields below, and the plan's regions and size, and cost
+	whole   *load      // a running Close, Trim or Reconfigure of the budget
 	errors  []string
 	errorsN int
 	last    Report // the report as of Close

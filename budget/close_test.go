@@ -212,3 +212,17 @@ func TestHandlesAcrossShapes(t *testing.T) {
 	s.requireDead(t)
 	requireWalk(t, again)
 }
+
+// TestCloseExcludesCalls: of two calls on a budget one is refused, also if it has no regions.
+func TestCloseExcludesCalls(t *testing.T) {
+	b, err := budget.Open(leasePlan(1))
+	require.NoError(t, err)
+	ran := false
+	b.Scratch(0, 0).Open("left").Defer(func() {
+		ran = true
+		_, err := b.Trim(background)
+		assert.ErrorContains(t, err, "refused during a Close")
+	})
+	assert.ErrorContains(t, b.Close(), "left")
+	assert.True(t, ran)
+}

@@ -173,3 +173,6 @@ func Waiting(r Region) int {
 	defer r.b.mu.Unlock()
 	return len(r.waiting)
 }
+
+// Pins returns the number of readers that a lease keeps.
+func Pins(l Lease) int { return len(l.from.pins) }

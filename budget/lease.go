@@ -307,15 +307,18 @@ type Lease struct {
 	held uint64 // the worker's state during the loan
 }
 
-// its returns the worker, and panics if l isn't a loan now.
+// its returns the worker, and panics if l isn't a loan now. A finalizer of a Release still has the
+// loan, and so has a goroutine whose Lease was kept until Close.
 func (l Lease) its(what string) *lendable {
-	switch {
-	case l.from == nil:
+	w := l.from
+	if w == nil {
 		panic("budget: BUG: " + what + " of a zero Lease: get one from Budget.Lease")
-	case l.from.state.Load() != l.held:
-		panic(fmt.Sprintf("budget %q: BUG: %s of a Lease that was released", l.from.from.budget, what))
 	}
-	return l.from
+	switch w.state.Load() {
+	case l.held, l.held - scratchLent + scratchEnding, l.held - scratchLent + scratchKept:
+		return w
+	}
+	panic(fmt.Sprintf("budget %q: BUG: %s of a Lease that was released", w.from.budget, what))
 }
 
 // Worker returns the number of the worker, from 0 up to the plan's number of workers. No other
@@ -323,11 +326,12 @@ func (l Lease) its(what string) *lendable {
 // table without a lock, unless others read the table meanwhile.
 func (l Lease) Worker() int { return l.its("Worker").index }
 
-// Reader returns the worker's reader of a region. Release of the Lease ends its pin. A slot's
-// reader ends with the slot's Release. The first call for a region, or for a slot and its owner,
-// makes the readers of all workers, on the Go heap. Cost of a later call: an atomic read, and a
-// look at the readers that this Lease has. No Go allocation then, unless a Lease has more readers
-// than the plan has regions.
+// Reader returns the worker's reader of a region. It is the caller's until Release, which ends its
+// pin; from then on it is the next Lease's, and no build reports a later use. A slot's reader ends
+// with the slot's Release. The first call for a region, or for a slot and its owner, makes the
+// readers of all workers: 280 bytes of the Go heap for each. Cost of a later call: an atomic read,
+// and a look at the readers that this Lease has. No Go allocation then, unless a Lease has more
+// readers than the plan has regions.
 func (l Lease) Reader(r Region) *Reader {
 	w := l.its("Reader")
 	if r.its().b.leases != w.from {
@@ -335,7 +339,7 @@ func (l Lease) Reader(r Region) *Reader {
 	}
 	d := r.readerOf(w.index)
 	if !slices.Contains(w.pins, d) {
-		w.pins = append(w.pins, d)
+		w.pins = append(slices.DeleteFunc(w.pins, (*Reader).over), d)
 	}
 	return d
 }
@@ -408,14 +412,20 @@ func (w *lendable) busy() error {
 }
 
 func (p *leases) release(w *lendable) {
-	for _, d := range w.pins {
-		if d.inside.Load() {
-			d.Unpin()
-		}
+	if len(w.pins) > 0 {
+		w.unpin()
 	}
-	w.pins = w.pins[:0]
 	p.publish(w.index)
 	p.put(w)
+}
+
+// unpin ends the pins of the loan.
+func (w *lendable) unpin() {
+	for _, d := range w.pins {
+		d.inside.Store(false)
+	}
+	clear(w.pins)
+	w.pins = w.pins[:0]
 }
 
 // publish publishes a worker's scratch arenas, while the caller owns them. Most often nothing has

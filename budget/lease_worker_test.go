@@ -3,6 +3,7 @@ package budget_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,4 +191,50 @@ func TestLeaseThatIsOver(t *testing.T) {
 	assert.Contains(t, panics(t, func() { l.Worker() }), "Worker of a Lease that was released")
 	assert.Contains(t, panics(t, func() { l.Reader(b.Region("map")) }), "Reader of a Lease that was released")
 	assert.Contains(t, panics(t, func() { budget.Lease{}.Worker() }), "Worker of a zero Lease")
+}
+
+// TestWorkerDuringAFailedClose: a Close that waits for another lease's finalizers, and fails,
+// leaves a lease its number and its readers.
+func TestWorkerDuringAFailedClose(t *testing.T) {
+	b := open(t, workersPlan(2))
+	one, two := take(t, b), take(t, b)
+	inside, stop := make(chan bool), make(chan bool)
+	one.Scratch(0).Open("left").Defer(func() {
+		assert.Zero(t, one.Worker()+two.Worker()-1, "also in a finalizer of its Release")
+		close(inside)
+		<-stop
+	})
+	var release, closes sync.WaitGroup
+	release.Go(func() { assert.ErrorContains(t, one.Release(), "left") })
+	<-inside
+	var closed atomic.Bool
+	closes.Go(func() {
+		assert.ErrorIs(t, b.Close(), budget.ErrLoading)
+		closed.Store(true)
+	})
+	for !closed.Load() {
+		two.Worker()
+		two.Reader(b.Region("map"))
+	}
+	closes.Wait()
+	close(stop)
+	release.Wait()
+	assert.NoError(t, two.Release())
+}
+
+// TestLeaseOfManySlots: a lease that outlives slots keeps no reader of theirs.
+func TestLeaseOfManySlots(t *testing.T) {
+	b := open(t, workersPlan(1))
+	l := take(t, b)
+	for range 20 {
+		room, err := b.Slots("room").Acquire()
+		require.NoError(t, err)
+		l.Reader(room)
+		require.NoError(t, room.Release(background))
+		l.Reader(room)
+		l.Reader(b.Region("map"))
+		assert.LessOrEqual(t, budget.Pins(l), 2)
+	}
+	require.NoError(t, l.Release())
+	assert.Zero(t, budget.Pins(l))
 }

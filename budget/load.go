@@ -241,9 +241,12 @@ func (b *Budget) begin(r Region, what string, along reach) (*load, error) {
 		return nil, fmt.Errorf("budget %q: BUG: %s, which was released: %w", b.plan.Name, made.name(), ErrClosed)
 	}
 	refused := ""
-	if r.inside {
+	switch {
+	case r.region == nil && b.whole != nil: // the plan may have no region that it touches
+		refused = "refused during a " + b.whole.name() + "; call it when that has returned"
+	case r.inside:
 		made.outer, refused = b.outer(r)
-	} else {
+	default:
 		refused = b.beside(made.of, made.along, what)
 	}
 	if refused != "" {
@@ -251,6 +254,9 @@ func (b *Budget) begin(r Region, what string, along reach) (*load, error) {
 	}
 	l := b.loadOf(r.region)
 	*l = made
+	if r.region == nil {
+		b.whole = l
+	}
 	if strictBuild {
 		l.begun = true
 		atWork.begun.Add(1)
@@ -474,6 +480,9 @@ func (b *Budget) end(l *load) {
 	}
 	if l.over != nil {
 		close(l.over)
+	}
+	if b.whole == l {
+		b.whole = nil
 	}
 	if l.begun {
 		atWork.ended.Add(1)

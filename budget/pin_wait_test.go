@@ -200,3 +200,18 @@ func TestGet(t *testing.T) {
 	assert.Contains(t, panics(t, func() { get() }),
 		`"worker" reads a *budget_test.frog of region level, whose load returned a *int`)
 }
+
+// TestTwoWaitsOfAReader: a reader that waits belongs to one goroutine.
+func TestTwoWaitsOfAReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, small())
+		reader := b.Region("level").Reader("anna")
+		var first sync.WaitGroup
+		first.Go(func() { assert.NoError(t, reader.PinContext(background)) })
+		synctest.Wait()
+		assert.Contains(t, panics(t, func() { _ = reader.PinContext(background) }), `"anna" waits for region level twice`)
+		mustLoad(t, b, "level", func(scope.Scope) {})
+		first.Wait()
+		reader.Unpin()
+	})
+}

@@ -372,6 +372,11 @@ func (d *Reader) PinContext(ctx context.Context) error {
 		b.mu.Unlock()
 		return nil
 	}
+	if slices.Contains(r.waiting, d) {
+		b.mu.Unlock()
+		panic(fmt.Sprintf("budget: BUG: %q waits for region %s twice: each worker has a Reader of its own", d.name,
+			r.name))
+	}
 	r.waiting = append(r.waiting, d)
 	b.mu.Unlock()
 	start, pinned := time.Now(), false
@@ -408,6 +413,9 @@ func (d *Reader) its() *region {
 	}
 	return d.region
 }
+
+// over reports whether the slot's owner has released it.
+func (d *Reader) over() bool { return d.region.owner.Load()&^ownerShut != d.owner }
 
 // ended returns the error of a pin after Close, or after the slot's release.
 func (d *Reader) ended() error {
