@@ -123,10 +123,18 @@ func (p Plan) goLeast() uint64 { return max(planHeapMin, p.goTables()) }
 const restReserve = 16 * MiB
 
 // goRest returns the Go heap of a plan with a Rest: the smallest of the bytes that the limits leave
-// after all other shares. The Go memory in use is part of it.
-func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap, err error) {
+// after all other shares, and of GoHeapMax. The Go memory in use is part of it. machine reports
+// that it is the rest of the machine's memory.
+func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap, machine bool, err error) {
 	least := p.goLeast()
 	heap = GoHeap{Limit: planHeapMax, Reserve: restReserve}
+	if most := p.GoHeapMax; most != 0 {
+		if most < least {
+			return heap, false, fmt.Errorf("go_heap_max is %s, but the tables of the plan's arenas need %s of the "+
+				"Go heap; raise go_heap_max, or lower limits or slots", sizeInPlan(most), sizeInPlan(least))
+		}
+		heap.Limit, heap.From = most, "go_heap_max "+SizeText(most)
+	}
 	for _, limit := range limits {
 		c := p.claimOf(limit, l)
 		left := p.leftBy(limit, l, kept)
@@ -138,7 +146,7 @@ func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap,
 			share -= share / pageEntries // its own page tables
 		}
 		if share < least {
-			return heap, fmt.Errorf(`go_heap is "rest", and %s of %s leaves %s for it, which needs %s or more: `+
+			return heap, false, fmt.Errorf(`go_heap is "rest", and %s of %s leaves %s for it, which needs %s or more: `+
 				"of the %s that are free or the Go heap's, the plan takes %s (%s) and %s stay in reserve; "+
 				"lower %s in the plan, or raise the limit: %s",
 				limit.Name, SizeText(limit.Bytes), SizeText(share-share%KiB), SizeText(least), SizeText(left-left%KiB),
@@ -146,12 +154,14 @@ func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap,
 		}
 		if share < heap.Limit {
 			heap.Limit, heap.From = share, fmt.Sprintf("the rest of %s %s", limit.Name, SizeText(limit.Bytes))
+			machine = limit.Name == "physical memory" || limit.Name == "commit limit"
 		}
 	}
 	if heap.From == "" {
-		return heap, errors.New(`go_heap is "rest", but this system shows no limit of memory; set go_heap to a size`)
+		return heap, false, errors.New(`go_heap is "rest", but this system shows no limit of memory; set go_heap to a size, or ` +
+			"go_heap_max")
 	}
-	return heap, nil
+	return heap, machine, nil
 }
 
 // goArenaSize is the unit in which the runtime reserves addresses for its heap.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -131,8 +133,62 @@ func TestGoHeapWithTooLittleRest(t *testing.T) {
 	defer budget.SetLimits()()
 	_, err = budget.Open(plan)
 	assert.EqualError(t, err,
-		`budget "small": go_heap is "rest", but this system shows no limit of memory; set go_heap to a size`)
+		`budget "small": go_heap is "rest", but this system shows no limit of memory; set go_heap to a size, or go_heap_max`)
 	assert.Equal(t, before, debug.SetMemoryLimit(-1))
+}
+
+// TestGoHeapMax: a bound holds below the rest of a limit, and without any limit. Without a bound,
+// the report says that only the machine's memory is one.
+func TestGoHeapMax(t *testing.T) {
+	defer budget.SetGoMemory(40*budget.MiB, 30*budget.MiB)()
+	machine := platform.Limit{Name: "physical memory", Bytes: 3 * budget.GiB}
+	group := platform.Limit{Name: "cgroup memory.max", Bytes: budget.GiB}
+	commit := platform.Limit{Name: "commit limit", Bytes: 2 * budget.GiB}
+	high := platform.Limit{Name: "cgroup memory.high", Bytes: 200 * budget.MiB}
+	const most = 64 * budget.MiB
+	for _, c := range []struct {
+		most   uint64
+		limits []platform.Limit
+		from   string
+		said   bool
+	}{
+		{0, []platform.Limit{machine}, "the rest of physical memory 3145728KiB", true},
+		{0, []platform.Limit{machine, commit}, "the rest of commit limit 2097152KiB", true},
+		{0, []platform.Limit{machine, group}, "the rest of cgroup memory.max 1048576KiB", false},
+		{0, []platform.Limit{group, machine}, "the rest of cgroup memory.max 1048576KiB", false},
+		{most, []platform.Limit{machine}, "go_heap_max 65536KiB", false},
+		{most, nil, "go_heap_max 65536KiB", false},
+		{8 * budget.GiB, []platform.Limit{machine}, "the rest of physical memory 3145728KiB", true},
+		{0, []platform.Limit{high, group}, "the rest of cgroup memory.high 204800KiB", false},
+	} {
+		plan := restful(t)
+		plan.GoHeapMax = c.most
+		restore := budget.SetLimits(c.limits...)
+		b := open(t, plan)
+		r := b.Report()
+		assert.Equal(t, c.from, r.GoHeap.From)
+		if c.most == most {
+			assert.Equal(t, [...]uint64{most, most}, [...]uint64{inForce(b, plan), b.Plan().GoHeap})
+		}
+		said := slices.IndexFunc(r.NotGranted, func(line string) bool {
+			return strings.HasPrefix(line, `go_heap: "rest" is `+budget.SizeText(r.GoHeap.Limit)+
+				" of the machine's memory")
+		})
+		assert.Equal(t, c.said, said >= 0, "%v", r.NotGranted)
+		assert.NoError(t, b.Plan().Check(), "the report's plan is a plan")
+		require.NoError(t, b.Close())
+		restore()
+	}
+	defer budget.SetLimits(platform.Limit{Name: "cgroup memory.high", Bytes: budget.MiB})()
+	plan := small()
+	b := open(t, plan)
+	require.NoError(t, b.Close(), "memory.high refuses no plan")
+	plan = restful(t)
+	_, err := budget.Open(plan)
+	assert.ErrorContains(t, err, "cgroup memory.high of 1024KiB leaves 0KiB for it")
+	plan.GoHeapMax, plan.Limits.Owned = 4*budget.MiB, 65535
+	_, err = budget.Open(plan)
+	assert.ErrorContains(t, err, "raise go_heap_max, or lower limits or slots")
 }
 
 // TestGoHeapOfTheRestAgain: a budget that takes a closed one's range gets the same share.
@@ -152,7 +208,8 @@ func TestGoHeapOfTheRestAgain(t *testing.T) {
 }
 
 func TestGoHeapOfTheRestInAFile(t *testing.T) {
-	plan, err := budget.ParsePlan([]byte(`{"name":"small","regions":[{"name":"level","size":"1MiB"}],"go_heap":"rest"}`))
+	plan,
+		err := budget.ParsePlan([]byte(`{"name":"small","regions":[{"name":"level","size":"1MiB"}],"go_heap":"rest"}`))
 	require.NoError(t, err)
 	require.NoError(t, plan.Check())
 	text, err := json.Marshal(plan)

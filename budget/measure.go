@@ -117,7 +117,7 @@ const measureTries = 100
 // runWide runs fn in a wide plan.
 func (m *measurement) runWide() (Report, error) {
 	shadow := m.plan
-	shadow.Size, shadow.Base, shadow.GoHeap, shadow.Pages = 0, 0, 0, Pages{Prefault: Off}
+	shadow.Size, shadow.Base, shadow.GoHeap, shadow.GoHeapMax, shadow.Pages = 0, 0, 0, 0, Pages{Prefault: Off}
 	shadow.Regions = slices.Clone(shadow.Regions)
 	for i := range shadow.Regions { // a plan that fits to the byte would warn
 		shadow.Regions[i].Warn = 0
@@ -156,6 +156,7 @@ func (m *measurement) narrow(tight Plan) (report Report, err error) {
 	defer func() {
 		if err == nil {
 			report.Plan.Base, report.Plan.GoHeap, report.Plan.Pages = m.plan.Base, m.plan.GoHeap, m.plan.Pages
+			report.Plan.GoHeapMax = m.plan.GoHeapMax
 			for i, r := range m.plan.Regions {
 				report.Plan.Regions[i].Warn = r.Warn
 			}

@@ -37,8 +37,9 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 	if err != nil {
 		return nil, err
 	}
+	machine := false
 	if plan.GoHeap == Rest {
-		if b.heap, err = b.plan.goRest(l, b.plan.keeps(l), readLimits()); err != nil {
+		if b.heap, machine, err = b.plan.goRest(l, b.plan.keeps(l), readLimits()); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
 		}
 		b.plan.GoHeap, l.plan.GoHeap, l.goRest = b.heap.Limit, b.heap.Limit, true
@@ -51,6 +52,11 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 	if err := b.layOut(l, from); err != nil {
 		restore()
 		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
+	}
+	if machine && b.heap.Limit == b.plan.GoHeap { // no operator's limit is lower
+		b.refused = append(b.refused, fmt.Sprintf(`go_heap: "rest" is %s of the machine's memory, as no lower limit `+
+			"is in force: the collector may not run before the Go heap has as much; set go_heap_max, or a limit of "+
+			"the process", SizeText(b.heap.Limit)))
 	}
 	b.cycles = collections()
 	return b, nil

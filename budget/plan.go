@@ -42,9 +42,14 @@ type Plan struct {
 	// the bytes that each limit leaves, Open subtracts the budget, C's heap, and a reserve of 16
 	// MiB for the rest of the process; the smallest result is GoHeap. For RLIMIT_DATA and RLIMIT_AS
 	// Open also subtracts the stacks of the threads that the runtime may still make; for other
-	// limits, page tables. The machine's free memory counts as a limit. Open fails if the result is
-	// less than 4 MiB. [Budget.Plan] has the result, and Report.GoHeap names the limit behind it.
+	// limits, page tables. A cgroup's memory.high counts as a limit, and so does the machine's free
+	// memory. Open fails if the result is less than 4 MiB. [Budget.Plan] has the result, and
+	// Report.GoHeap names the limit behind it.
 	GoHeap uint64
+	// GoHeapMax is the most that a GoHeap with the Rest may be; 0 is no bound. Where only the
+	// machine's memory is a limit, the rest may be so large that the collector doesn't run for
+	// long. Without a GoHeapMax, Report.NotGranted has a line then.
+	GoHeapMax uint64
 	// CHeap is the memory of C's malloc, apart from the budget. It needs Linux, and an import of
 	// package arena/with/malloc.
 	CHeap CHeapPlan

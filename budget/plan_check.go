@@ -108,6 +108,16 @@ func (p Plan) faults() planFaults {
 		f.add("go_heap", "%s is out of range: give 0 (no limit), \"rest\", or %s to %s", sizeInPlan(p.GoHeap),
 			sizeInPlan(planHeapMin), sizeInPlan(planHeapMax))
 	}
+	switch size := sizeInPlan(p.GoHeapMax); {
+	case p.GoHeapMax == 0:
+	case p.GoHeapMax < planHeapMin || p.GoHeapMax > planHeapMax:
+		f.add("go_heap_max", "%s is out of range: give 0 (no bound), or %s to %s", size, sizeInPlan(planHeapMin),
+			sizeInPlan(planHeapMax))
+	case p.GoHeap == 0:
+		f.add("go_heap_max", `%s bounds a go_heap of "rest", and there is none`, size)
+	case p.GoHeap != Rest && p.GoHeap > p.GoHeapMax:
+		f.add("go_heap_max", "%s is less than go_heap, %s", size, sizeInPlan(p.GoHeap))
+	}
 	f.cHeap(p.CHeap)
 	f.expected(p)
 	f.sums(p)

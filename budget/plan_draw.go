@@ -44,7 +44,8 @@ func (p Plan) String() string {
 	switch p.GoHeap {
 	case 0:
 	case Rest:
-		d.add("Go heap", p.goShare(), 0, 0, "at least, outside it: the rest")
+		d.add("Go heap", p.goShare(), 0, 0, noted([]planNote{{true, "at least, outside it: the rest"},
+			{p.GoHeapMax != 0, "at most " + SizeText(p.GoHeapMax)}})...)
 	default:
 		d.add("Go heap", p.GoHeap, 0, 0, "outside it")
 	}

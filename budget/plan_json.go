@@ -45,6 +45,7 @@ func (p *Plan) keys() []planKey {
 		{"limits", planKeys(p.Limits.byKey())},
 		{"pages", planKeys(p.Pages.byKey())},
 		{"go_heap", (*planRest)(&p.GoHeap)},
+		{"go_heap_max", (*planSize)(&p.GoHeapMax)},
 		{"c_heap", &p.CHeap},
 		{"expected", &p.Expected},
 	}

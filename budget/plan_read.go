@@ -29,10 +29,11 @@ const planFileMax = 1 * MiB
 //	 "pages": {"prefault": "required", "lock": "wished", "huge": "off", "guards": "off",
 //	  "base": "required"}}
 //
-// A go_heap may also be "rest" ([Plan.GoHeap]). "c_heap" is a size, or an object with the keys of
-// [CHeapPlan]. A region's "trim" may be "empty", and "warn" is a share of the size:
+// A go_heap may also be "rest" ([Plan.GoHeap]), with a bound in "go_heap_max". "c_heap" is a size,
+// or an object with the keys of [CHeapPlan]. A region's "trim" may be "empty", and "warn" is a
+// share of the size:
 //
-//	{"name": "worker", "go_heap": "rest",
+//	{"name": "worker", "go_heap": "rest", "go_heap_max": "2GiB",
 //	 "c_heap": {"size": "64MiB", "reserve": "1MiB", "runtime": "64KiB",
 //	  "fronts": 4, "trim": "1s", "warn": "80%"},
 //	 "regions": [{"name": "job", "size": "32MiB", "trim": "empty", "warn": "90%"}]}

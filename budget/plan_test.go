@@ -226,7 +226,17 @@ var planChecks = []struct {
 		p.Regions[1].Name = "c_heap"
 	}, `regions[1].name: "c_heap" is the name of the c_heap; choose another name`},
 	{func(p *Plan) { p.GoHeap = math.MaxUint64 - 1 }, "go_heap: 18446744073709551614"},
-	{func(p *Plan) { p.Regions[1].On = "leve" }, `regions[1].on: no region has the name "leve"; those before this one are init`},
+	{func(p *Plan) { p.GoHeap, p.GoHeapMax = Rest, 4*MiB }, ""},
+	{func(p *Plan) { p.GoHeap, p.GoHeapMax = Rest, 4*MiB-1 }, "go_heap_max: 4194303 is out of range: give 0 (no " +
+		"bound), or 4MiB"},
+	{func(p *Plan) {
+		p.GoHeap, p.GoHeapMax = 0, 4*MiB
+	}, `go_heap_max: 4MiB bounds a go_heap of "rest", and there is none`},
+	{func(p *Plan) { p.GoHeapMax = p.GoHeap }, ""},
+	{func(p *Plan) { p.GoHeap, p.GoHeapMax = 8*MiB, 4*MiB }, "go_heap_max: 4MiB is less than go_heap, 8MiB"},
+	{func(p *Plan) {
+		p.Regions[1].On = "leve"
+	}, `regions[1].on: no region has the name "leve"; those before this one are init`},
 	{func(p *Plan) { p.Regions[1].On = "systems" },
 		`regions[1].on: "systems" is this region; give the name of a region before it`},
 	{func(p *Plan) { p.Regions[1].On = "level" },

@@ -122,6 +122,7 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 		differs("pages."+page.key, *page.value, *plan.Pages.byKey()[i].value)
 	}
 	differs("go_heap", b.plan.goHeapText(), plan.goHeapText())
+	differs("go_heap_max", sizeInPlan(b.plan.GoHeapMax), sizeInPlan(plan.GoHeapMax))
 	differs(cHeapKey, cmp.Or(planText(&b.plan.CHeap), "none"), cmp.Or(planText(&plan.CHeap), "none"))
 	differs("the number of regions", len(b.plan.Regions), len(plan.Regions))
 	for i := range min(len(b.plan.Regions), len(plan.Regions)) {

@@ -24,19 +24,23 @@ func (t teller) cgroups() []Limit {
 		t.memory1(cgroupDirectories(mountinfo, own, memory1))...)
 }
 
-// unified reads version 2: every group above has its own limit, and its use includes that of the
+// unified reads version 2: every group above has its own limits, and its use includes that of the
 // groups below.
 func (t teller) unified(directories []string) (all []Limit) {
 	for _, directory := range directories {
-		file := path.Join(directory, "memory.max")
-		bound, ok := t.number(file)
-		if !ok || unlimited(bound) {
-			continue
+		for _, kind := range [][2]string{
+			{"memory.max", "docker run --memory, systemd MemoryMax"},
+			{"memory.high", "systemd MemoryHigh"},
+		} {
+			file := path.Join(directory, kind[0])
+			bound, ok := t.number(file)
+			if !ok || unlimited(bound) {
+				continue
+			}
+			used, _ := t.number(path.Join(directory, "memory.current"))
+			used -= min(used, t.cached(directory, "active_file", "inactive_file"))
+			all = append(all, Limit{"cgroup " + kind[0], bound, used, kind[1] + " (" + file + ")"})
 		}
-		used, _ := t.number(path.Join(directory, "memory.current"))
-		used -= min(used, t.cached(directory, "active_file", "inactive_file"))
-		all = append(all, Limit{"cgroup memory.max", bound, used, "docker run --memory, systemd MemoryMax (" +
-			file + ")"})
 	}
 	return all
 }

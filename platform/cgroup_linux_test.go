@@ -48,12 +48,11 @@ func boundsOf(t *testing.T, of teller) (all []bound) {
 	for _, l := range of.limits() {
 		words, file, found := strings.Cut(strings.TrimSuffix(l.Raise, ")"), " (")
 		assert.True(t, found, l.Raise)
-		if l.Name == "cgroup memory.max" {
-			assert.Equal(t, "docker run --memory, systemd MemoryMax", words)
-		} else {
-			assert.Equal(t, "cgroup v1 memory.limit_in_bytes", l.Name)
-			assert.Equal(t, "docker run --memory, systemd MemoryLimit", words)
-		}
+		assert.Equal(t, map[string]string{
+			"cgroup memory.max":               "docker run --memory, systemd MemoryMax",
+			"cgroup memory.high":              "systemd MemoryHigh",
+			"cgroup v1 memory.limit_in_bytes": "docker run --memory, systemd MemoryLimit",
+		}[l.Name], words)
 		all = append(all, bound{l.Bytes, l.Used, file})
 	}
 	return all
@@ -74,12 +73,16 @@ func runGroups(t *testing.T, cases map[string]groupCase) {
 }
 
 func TestGroupsOfVersion2(t *testing.T) {
-	const max, current, stat = "/memory.max", "/memory.current", "/memory.stat"
+	const max, high, current, stat = "/memory.max", "/memory.high", "/memory.current", "/memory.stat"
 	const cg = "/sys/fs/cgroup"
 	const a, b, c = cg + "/a", cg + "/a/b", cg + "/a/b/c"
 	runGroups(t, map[string]groupCase{
 		"its own": {mounted2, "0::/a\n", map[string]string{a + max: "1000\n", a + current: "300\n"},
 			[]bound{{1000, 300, a + max}}},
+		"high is smaller": {mounted2, "0::/a\n", map[string]string{a + max: "1000\n", a + high: "800\n",
+			a + current: "300\n"}, []bound{{800, 300, a + high}, {1000, 300, a + max}}},
+		"high of a parent": {mounted2, "0::/a/b\n", map[string]string{a + high: "800\n", b + high: "max\n"},
+			[]bound{{800, 0, a + high}}},
 		"max is none": {mounted2, "0::/a\n", map[string]string{a + max: "max\n"}, nil},
 		"zero is one": {mounted2, "0::/a\n", map[string]string{a + max: "0\n"}, []bound{{0, 0, a + max}}},
 		"the parent is smaller": {mounted2, "0::/a/b/c\n", map[string]string{c + max: "1000\n", c + current: "10\n",

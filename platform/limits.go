@@ -7,9 +7,10 @@ import (
 
 // Limit is one bound on the memory of this process.
 type Limit struct {
-	// Name is "cgroup memory.max", "cgroup v1 memory.limit_in_bytes", "RLIMIT_DATA", "RLIMIT_AS",
-	// "physical memory" or, on Windows, "commit limit", "job memory limit" or "job process memory
-	// limit".
+	// Name is "cgroup memory.max", "cgroup memory.high", "cgroup v1 memory.limit_in_bytes",
+	// "RLIMIT_DATA", "RLIMIT_AS", "physical memory" or, on Windows, "commit limit", "job memory
+	// limit" or "job process memory limit". A group may use more than its memory.high, and is
+	// slowed down then.
 	Name string
 	// Bytes is the bound.
 	Bytes uint64
