@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget/internal/mallocs"
 )
 
 // CHeapReport describes C's malloc at the time of the report. Used includes the headers of blocks.
@@ -72,6 +73,10 @@ func (b *Budget) openCHeap() error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("c_heap: %w", err)
+	}
+	for _, m := range mallocs.Find() {
+		b.refused = append(b.refused, fmt.Sprintf("c_heap: %s is linked (%s in %s): c_heap doesn't bound its "+
+			"memory; lower its own limit, or build without it", m.Name, m.Symbol, m.File))
 	}
 	if c.Warn != 0 {
 		at := (uint64(c.Warn)*c.room() + 99) / 100

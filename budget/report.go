@@ -74,7 +74,7 @@ type Report struct {
 	// Prefaulted reports whether Open made every page of arenas and tables present.
 	Prefaulted bool `json:"prefaulted"`
 	// NotGranted lists demands of the plan that aren't in force, such as refused wished ones: key
-	// and reason.
+	// and reason. An allocator that c_heap doesn't bound has a line as well.
 	NotGranted []string `json:"not_granted,omitempty"`
 	// Arenas are in map order: regions and slots, frame buffers, scratch arenas.
 	Arenas []ArenaReport `json:"arenas"`

@@ -315,6 +315,9 @@ func run(arguments []string, out io.Writer) error {
 			return err
 		}
 		defer b.Close()
+		for _, line := range b.Report().NotGranted {
+			fmt.Fprintln(out, "not granted:", line)
+		}
 	}
 	line, err := program(args(flags.Args()[1:]), out)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -226,20 +227,67 @@ func TestLate(t *testing.T) {
 	library, host := filepath.Join(dir, "late.so"), filepath.Join(dir, "host")
 	does(t, nil, "go", "build", "-buildmode=c-shared", "-o", library, "./testdata/late")
 	does(t, nil, "cc", "-std=c11", "testdata/host.c", "-o", host, "-ldl")
-	assert.Contains(t, does(t, nil, host, library), "the process has another malloc: ")
+	assert.Regexp(t, `^the process has another malloc, in \S+/libc\.so\.6: `, does(t, nil, host, library))
+	for _, other := range otherMallocs() {
+		for _, preload := range []string{other, other + " " + library} {
+			assert.Contains(t, does(t, []string{"LD_PRELOAD=" + preload}, host, library),
+				"the process has another malloc, in "+other+": ")
+		}
+	}
 	assert.Equal(t, "begun\n", does(t, []string{"LD_PRELOAD=" + library}, host, library), "loaded first")
 }
 
-// TestOtherPreloaded: a program's own malloc has precedence over a preloaded one.
+// otherMallocs returns the machine's libraries with another malloc.
+func otherMallocs() []string {
+	others, _ := filepath.Glob("/usr/lib/*/lib*malloc.so.2")
+	return others
+}
+
+// TestOtherPreloaded: a program's own malloc has precedence over a preloaded one, which the report
+// names.
 func TestOtherPreloaded(t *testing.T) {
 	step.Needs(t, step.Check)
-	others, _ := filepath.Glob("/usr/lib/*/lib*malloc.so.2")
+	others := otherMallocs()
 	if len(others) == 0 {
 		step.Lacks(t, "another malloc", "libjemalloc2")
 	}
 	for _, other := range others {
 		t.Setenv("LD_PRELOAD", other)
-		ends(t, fmt.Sprintf("-size 64MiB stress 4 %d 100000", 20_000))
+		file, err := filepath.EvalSymlinks(other)
+		require.NoError(t, err)
+		name, _, _ := strings.Cut(filepath.Base(other)[len("lib"):], ".")
+		assert.Regexp(t, `(?m)^not granted: c_heap: `+name+` is linked \(\w+ in `+regexp.QuoteMeta(file)+`\): `,
+			ends(t, fmt.Sprintf("-size 64MiB stress 4 %d 100000", 20_000)))
+	}
+}
+
+// TestOtherMallocIsReported: the report names the allocator that a library brings along. A library
+// that only asks for one has no line.
+func TestOtherMallocIsReported(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	dir := t.TempDir()
+	library, asks := shared(t, dir, "mallctl"), shared(t, dir, "asks")
+	run := func(preload string) string {
+		t.Helper()
+		return does(t, []string{"LD_PRELOAD=" + preload, childVariable + "=1"}, os.Args[0], "-size", "8MiB", "libc")
+	}
+	assert.NotContains(t, run(""), "not granted:")
+	assert.NotContains(t, run(asks), "not granted:")
+	assert.Contains(t, run(asks+" "+library), "not granted: c_heap: jemalloc is linked (x_je_mallctl in "+library+
+		"): c_heap doesn't bound its memory; lower its own limit, or build without it\n")
+	does(t, nil, "strip", library)
+	assert.Contains(t, run(library), "(x_je_mallctl in "+library+")", "stripped")
+
+	other := filepath.Join(dir, "other.so")
+	require.NoError(t, os.Symlink(library, other))
+	assert.Contains(t, run(other), "(x_je_mallctl in "+library+")", "by another name")
+
+	object := filepath.Join(dir, "mallctl.o")
+	does(t, nil, "cc", "-c", "testdata/mallctl.c", "-o", object)
+	for _, flags := range []string{object, "-static " + object} {
+		path := goBuild(t, "-ldflags", `-linkmode external -extldflags "`+flags+`"`)
+		assert.Contains(t, endsFile(t, path, "-size 8MiB libc"), "(x_je_mallctl in "+path+")", flags)
 	}
 }
 

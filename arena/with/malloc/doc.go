@@ -70,6 +70,12 @@
 // heap. A request with an alignment above 1 MiB is refused; the first one of at most 1 GiB writes a
 // line.
 //
+// A library may bring an allocator of its own, as DuckDB brings jemalloc. The memory of that
+// allocator isn't in the heap. Open searches the symbols of the program and of its loaded libraries
+// for jemalloc, mimalloc and tcmalloc, and Report.NotGranted names each one with its file. Open
+// can't find a library that is loaded later, or an allocator whose symbols are hidden and stripped.
+// The search takes 0.2 ms for a small program, and 2 ms for one of 74 MB with DuckDB.
+//
 // The package recognizes C.CString by the Go frame that calls C, on amd64 and arm64. On other
 // processors, and with a version of Go whose runtime differs, C.CString still ends the process when
 // the heap is full. Open then writes a line that says so, but none for the C.CString of a plugin.
@@ -83,8 +89,10 @@
 // other than Linux. Open works there, but c_heap bounds nothing, and the report says so.
 //
 // Open returns an error if the process has another malloc: when the package is in a plugin, or in a
-// shared library that was loaded late. Two major versions of the package in one program don't link:
-// the linker's error names upfront_malloc_is_linked_twice_keep_one_major_version.
+// shared library that was loaded late. The error names the file of that malloc. A program's own
+// malloc takes precedence over a preloaded one. Two major versions of the package in one program
+// don't link: the linker's error names
+// upfront_malloc_is_linked_twice_keep_one_major_version.
 //
 // # C programs
 //

@@ -72,9 +72,9 @@ func (h *heap) Begin(p arena_c.ProcessPlan) (page string, err error) {
 		sayUncovered()
 		return "", nil
 	case C.UPFRONT_MALLOC_OTHER:
-		return "", errors.New("the process has another malloc: this package was loaded too late to define it. " +
-			"Import the package in the program itself, not in a plugin or a shared library, and preload no other " +
-			"malloc")
+		return "", fmt.Errorf("the process has another malloc, in %s: this package was loaded too late to define it. "+
+			"Import the package in the program itself, not in a plugin or a shared library, and preload no other "+
+			"malloc", cmp.Or(C.GoString(C.upfront_malloc_other()), "an unknown file"))
 	case C.UPFRONT_MALLOC_TAKEN:
 		return "", fmt.Errorf("size %d: C code has %d bytes already", p.Size, counts().StaticUsed)
 	case C.UPFRONT_MALLOC_PREFAULT:

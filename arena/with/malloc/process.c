@@ -1146,6 +1146,17 @@ static int is_ours(void) {
     return ours;
 }
 
+/* A library of Go finds its own symbols first, so the program's are those of a handle. The linker
+ * warns of a call of dlopen in a static program, which never comes here. */
+const char *upfront_malloc_other(void) {
+    void *(*open_program)(const char *, int) = NULL;
+    Dl_info info;
+    void *p = dlsym(RTLD_DEFAULT, "dlopen");
+    memcpy(&open_program, &p, sizeof p);
+    p = open_program != NULL ? dlsym(open_program(NULL, RTLD_LAZY), "malloc") : NULL;
+    return p != NULL && dladdr(p, &info) != 0 ? info.dli_fname : NULL;
+}
+
 /* Makes the pages of the range present. Returns 0 or -1, with errno. */
 static int populate(char *base, uint64_t size) {
     uint64_t at;

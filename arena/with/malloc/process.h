@@ -68,6 +68,9 @@ enum {
  * One call at a time. */
 int upfront_malloc_begin(const upfront_malloc_plan *p);
 
+/* Returns the file with the process's malloc, after UPFRONT_MALLOC_OTHER, or NULL. */
+const char *upfront_malloc_other(void);
+
 void upfront_malloc_count(upfront_malloc_counts *out);
 
 /* Frees the fronts' blocks into the heap, and discards the whole pages of its free blocks. Returns
