@@ -228,11 +228,13 @@ func TestLate(t *testing.T) {
 	does(t, nil, "go", "build", "-buildmode=c-shared", "-o", library, "./testdata/late")
 	does(t, nil, "cc", "-std=c11", "testdata/host.c", "-o", host, "-ldl")
 	assert.Regexp(t, `^the process has another malloc, in \S+/libc\.so\.6: `, does(t, nil, host, library))
+	array := arrayProgram(t, dir)
 	for _, other := range otherMallocs() {
 		for _, preload := range []string{other, other + " " + library} {
 			assert.Contains(t, does(t, []string{"LD_PRELOAD=" + preload}, host, library),
 				"the process has another malloc, in "+other+": ")
 		}
+		assert.Equal(t, "array: 0\n", does(t, []string{"LD_PRELOAD=" + other + " " + library}, array))
 	}
 	assert.Equal(t, "begun\n", does(t, []string{"LD_PRELOAD=" + library}, host, library), "loaded first")
 }
@@ -288,6 +290,33 @@ func TestOtherMallocIsReported(t *testing.T) {
 	for _, flags := range []string{object, "-static " + object} {
 		path := goBuild(t, "-ldflags", `-linkmode external -extldflags "`+flags+`"`)
 		assert.Contains(t, endsFile(t, path, "-size 8MiB libc"), "(x_je_mallctl in "+path+")", flags)
+	}
+}
+
+// arrayProgram builds a program that calls functions that jemalloc lacks.
+func arrayProgram(t *testing.T, dir string) (path string) {
+	t.Helper()
+	path = filepath.Join(dir, "array")
+	does(t, nil, "cc", "-std=c11", "-O1", "-fno-builtin", "testdata/array.c", "-o", path)
+	return path
+}
+
+// TestOtherComesFirst: a malloc that is preloaded before the library takes precedence. The
+// functions that it lacks serve its blocks.
+func TestOtherComesFirst(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	others := otherMallocs()
+	if len(others) == 0 {
+		step.Lacks(t, "another malloc", "libjemalloc2")
+	}
+	dir := t.TempDir()
+	library, program := filepath.Join(dir, "libupfront-malloc.so"), arrayProgram(t, dir)
+	preloaded(t, library)
+	for _, preload := range append(others, "") {
+		for _, list := range []string{preload + " " + library, library + " " + preload} {
+			assert.Equal(t, "array: 0\n", does(t, []string{"LD_PRELOAD=" + list}, program), list)
+		}
 	}
 }
 

@@ -878,10 +878,20 @@ EXPORT void *calloc(size_t count, size_t size) {
 
 EXPORT void *realloc(void *p, size_t size) { return resize("realloc", p, size, CALLER); }
 
+/* Functions of another malloc that takes precedence over this one, or NULL. Such a malloc may lack
+ * reallocarray and pvalloc, as jemalloc does. Then the process has these two of this file, and its
+ * other functions are the other malloc's. */
+static struct {
+    void *(*resize)(void *, size_t);
+    void *(*align)(size_t, size_t);
+} other;
+
 EXPORT void *reallocarray(void *p, size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         return told_full(NULL);
+    if (other.resize != NULL)
+        return other.resize(p, bytes);
     return resize("reallocarray", p, bytes, CALLER);
 }
 
@@ -943,7 +953,8 @@ EXPORT void *pvalloc(size_t size) {
     size_t align = page_size();
     if (size > PTRDIFF_MAX)
         return told_full(NULL);
-    return told_full(aligned(align, size == 0 ? align : (size_t)upfront_round_up(size, align), CALLER));
+    size = size == 0 ? align : (size_t)upfront_round_up(size, align);
+    return other.align != NULL ? other.align(align, size) : told_full(aligned(align, size, CALLER));
 }
 
 EXPORT size_t malloc_usable_size(void *p) {
@@ -1146,14 +1157,30 @@ static int is_ours(void) {
     return ours;
 }
 
-/* A library of Go finds its own symbols first, so the program's are those of a handle. The linker
- * warns of a call of dlopen in a static program, which never comes here. */
-const char *upfront_malloc_other(void) {
+/* Returns a function of the process, or NULL. A library of Go finds its own symbols first, so the
+ * process's are those of a handle. The linker warns of a call of dlopen in a static program, which
+ * never comes here. */
+static void *function_of_process(const char *name) {
     void *(*open_program)(const char *, int) = NULL;
-    Dl_info info;
     void *p = dlsym(RTLD_DEFAULT, "dlopen");
     memcpy(&open_program, &p, sizeof p);
-    p = open_program != NULL ? dlsym(open_program(NULL, RTLD_LAZY), "malloc") : NULL;
+    return open_program != NULL ? dlsym(open_program(NULL, RTLD_LAZY), name) : NULL;
+}
+
+/* Finds the functions of another malloc that takes precedence, if there is one. */
+static void know_other(void) {
+    void *p;
+    if (is_ours())
+        return;
+    p = function_of_process("realloc");
+    memcpy(&other.resize, &p, sizeof p);
+    p = function_of_process("memalign");
+    memcpy(&other.align, &p, sizeof p);
+}
+
+const char *upfront_malloc_other(void) {
+    Dl_info info;
+    void *p = function_of_process("malloc");
     return p != NULL && dladdr(p, &info) != 0 ? info.dli_fname : NULL;
 }
 
@@ -1361,6 +1388,7 @@ __attribute__((constructor(101))) static void start(void) {
     upfront_code_around((uintptr_t)create, &threads_of_libc.from, &threads_of_libc.end);
     upfront_symbol_of(0, NULL);
     know_standard_error();
+    know_other();
     pthread_atfork(lock_all, unlock_all, child);
 }
 
