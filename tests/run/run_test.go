@@ -187,22 +187,24 @@ func TestNarrowParts(t *testing.T) {
 // A Go pointer that it passes to C is found.
 func TestVet(t *testing.T) {
 	t.Setenv("GOFLAGS", compiling())
-	t.Chdir(t.TempDir())
 	p := newProver(io.Discard, step.Check)
-	write := func(call string) {
-		require.NoError(t, os.Mkdir("m", 0o755))
-		require.NoError(t, os.WriteFile("m/go.mod", []byte("module m\n\ngo 1.26\n"), 0o644))
-		text := "package m\n\n// static void f(void *p) {} // " + t.TempDir() + "\nimport \"C\"\n" +
+	once := t.TempDir() // in the source, so that no cache has the package
+	module := func(call string) (dir string) {
+		dir = t.TempDir()
+		require.NoError(t, os.WriteFile(dir+"/go.mod", []byte("module m\n\ngo 1.26\n"), 0o644))
+		text := "package m\n\n// static void f(void *p) {} // " + once + "\nimport \"C\"\n" +
 			"import \"unsafe\"\n\nfunc F(p unsafe.Pointer, c chan int) { C.f(" + call + ") }\n"
-		require.NoError(t, os.WriteFile("m/m.go", []byte(text), 0o644))
+		require.NoError(t, os.WriteFile(dir+"/m.go", []byte(text), 0o644))
+		t.Chdir(dir)
+		return dir
 	}
-	write("p")
-	require.NoError(t, os.CopyFS("later", os.DirFS("m")))
-	require.NoError(t, p.do(goCommand("m", "build", ".")))
-	require.NoError(t, os.RemoveAll("m"))
-	assert.NoError(t, p.vet("later", "-tags="))
-	write("unsafe.Pointer(&c)")
-	assert.ErrorContains(t, p.vet("m", "-tags="), "go vet")
+	gone := module("p")
+	require.NoError(t, p.do(goCommand(".", "build", ".")))
+	module("p")
+	require.NoError(t, os.RemoveAll(gone))
+	assert.NoError(t, p.vet(".", "-tags="))
+	module("unsafe.Pointer(&c)")
+	assert.ErrorContains(t, p.vet(".", "-tags="), "go vet")
 }
 
 // TestUnproven: a missing tool is named at the end, once, and fails the step with REQUIRE_ALL.
