@@ -122,7 +122,11 @@ func (m memoryMap) draw(w io.Writer) error {
 	switch m.plan.GoHeap {
 	case 0:
 	case budget.Rest:
-		outside = append(outside, "Go heap, the rest")
+		text := "Go heap, the rest"
+		if most := m.plan.GoHeapMax; most != 0 {
+			text = "Go heap, at most " + sizeText(most)
+		}
+		outside = append(outside, text)
 	default:
 		outside = append(outside, "Go heap "+sizeText(m.plan.GoHeap))
 	}

@@ -85,6 +85,22 @@ func TestEveryPicture(t *testing.T) {
 	}
 }
 
+// TestPlansGoHeap: the title says how large the Go heap may be.
+func TestPlansGoHeap(t *testing.T) {
+	plan := plans["one"]
+	for _, c := range []struct {
+		heap, most uint64
+		want       string
+	}{
+		{5 * budget.MiB, 0, "Go heap 5120KiB"},
+		{budget.Rest, 0, "Go heap, the rest"},
+		{budget.Rest, 64 * budget.MiB, "Go heap, at most 65536KiB"},
+	} {
+		plan.GoHeap, plan.GoHeapMax = c.heap, c.most
+		assert.Contains(t, drawPlan(t, plan), ">outside it: "+c.want+"</text>")
+	}
+}
+
 var bar = regexp.MustCompile(`<rect class="(\w+) pale" x="([\d.]+)" y="60" width="([\d.]+)"`)
 
 // TestToScale opens each plan, and compares the parts' positions in the picture and in the budget.
