@@ -20,6 +20,7 @@ var exceptions = []exception{
 	{"budget", "TestOpenUnderALimitOfAddresses", "the emulator needs addresses, and ends or hangs under the limit",
 		false},
 	{"budget", "TestReportSaysWhatThePagesCost", "the emulator's mincore fails for a range with a guard", false},
+	{"budget/guide", "TestGoldenMessages", "its programs set limits that the emulator doesn't keep", false},
 	{"platform", "TestReadOfProtectedPage", "the emulator of armv7 leaves out the address of a fault", true},
 	{"tests/frogpond", "TestServe", "its bound of the process's memory leaves out the emulator's", false},
 	{"tests/frogpond", "TestServeAgones", "the same", false},
