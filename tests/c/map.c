@@ -286,6 +286,7 @@ static void map_counts_a_row(void) {
 static void map_counts_alike(void) {
     uint64_t size = upfront_map_size(map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, WINDOW), i;
     unsigned char *a = window_new(size), *b = window_new(size);
+    size_t tables = (size_t)upfront_map_tables(MAP_ROWS, MAP_ROWS * MAP_SLOTS, MAP_ROWS * MAP_POOLS).size;
     upfront_map_arena own[MAP_ROWS];
     memcpy(own, map_plan, sizeof own);
     for (i = 0; i < MAP_ROWS; i++) {
@@ -295,7 +296,7 @@ static void map_counts_alike(void) {
     CHECK_EQ(upfront_map_size(own, MAP_ROWS, 0, 0, WINDOW), size);
     CHECK(upfront_map_init(a, size, map_plan, MAP_ROWS, MAP_SLOTS, MAP_POOLS, WINDOW) != NULL);
     CHECK(upfront_map_init(b, size, own, MAP_ROWS, 0, 0, WINDOW) != NULL);
-    CHECK(memcmp(a, b, upfront_map_tables(MAP_ROWS, MAP_ROWS * MAP_SLOTS, MAP_ROWS * MAP_POOLS).size) == 0);
+    CHECK(memcmp(a, b, tables) == 0);
     for (i = 0; i < MAP_ROWS; i++) {
         own[i].slots = 65536;
         CHECK_EQ(upfront_map_size(own, MAP_ROWS, 1, 1, 0), 0);
