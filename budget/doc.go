@@ -129,8 +129,8 @@
 // program. Any goroutine may Load, Rewind or Trim a region. If another load touches the region, or
 // one that stands on it, the call returns [ErrLoading], so goroutines that load one region need a
 // lock of their own. The one exception is a call inside that load, by [Region.In], of a region
-// above. A slot belongs to its owner. A scratch arena belongs to its worker, or to the goroutine
-// that leased it.
+// above. Report and Walk need that no load runs meanwhile; use [Budget.Published] elsewhere. A slot
+// belongs to its owner. A scratch arena belongs to its worker, or to the goroutine that leased it.
 //
 // Any goroutine may call [Budget.Lease], [Lease.Release], [Budget.Region], [Budget.Slots], the
 // methods of [Slots], [Region.Name], [Region.Slot], [Region.Reader], [Budget.Published], Read of a

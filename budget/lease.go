@@ -329,7 +329,7 @@ func (l Lease) Worker() int { return l.its("Worker").index }
 // Reader returns the worker's reader of a region. It is the caller's until Release, which ends its
 // pin; from then on it is the next Lease's, and no build reports a later use. A slot's reader ends
 // with the slot's Release. The first call for a region, or for a slot and its owner, makes the
-// readers of all workers: 280 bytes of the Go heap for each. Cost of a later call: an atomic read,
+// readers of all workers: 300 bytes of the Go heap for each. Cost of a later call: an atomic read,
 // and a look at the readers that this Lease has. No Go allocation then, unless a Lease has more
 // readers than the plan has regions.
 func (l Lease) Reader(r Region) *Reader {

@@ -7,9 +7,9 @@ import (
 )
 
 // Report describes the budget now, or as of Close. It reads the arenas themselves, so only the
-// goroutine that drives the program may call it, while no worker uses a region or numbered scratch.
-// Any other goroutine uses [Budget.Published]. Scratch of leases is as of its last Release. Cost:
-// O(arenas), and that of [Budget.Missing] for the resident bytes.
+// goroutine that drives the program may call it, while no goroutine loads or uses a region or
+// numbered scratch. Any other goroutine uses [Budget.Published]. Scratch of leases is as of its
+// last Release. Cost: O(arenas), and that of [Budget.Missing] for the resident bytes.
 func (b *Budget) Report() Report {
 	if !b.closed.Load() {
 		b.measure()

@@ -415,7 +415,7 @@ func (d *Reader) its() *region {
 }
 
 // over reports whether the slot's owner has released it.
-func (d *Reader) over() bool { return d.region.owner.Load()&^ownerShut != d.owner }
+func (d *Reader) over() bool { return Region{region: d.region, owner: d.owner}.released() }
 
 // ended returns the error of a pin after Close, or after the slot's release.
 func (d *Reader) ended() error {

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
@@ -350,4 +353,36 @@ func TestSizesOfATree(t *testing.T) {
 	suggested, err := budget.Suggest(report, report)
 	require.NoError(t, err)
 	require.Equal(t, ons(plan), ons(suggested))
+}
+
+// TestSiblingsAtOnce: two goroutines load and trim siblings while the program goes from frame to
+// frame and publishes reports. No load is refused, and none ends its sibling.
+func TestSiblingsAtOnce(t *testing.T) {
+	plan := workersPlan(1)
+	plan.Frame = budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB}
+	b := open(t, plan)
+	var all sync.WaitGroup
+	var left atomic.Int32
+	for _, name := range []string{"map", "styles"} {
+		left.Add(1)
+		all.Go(func() {
+			defer left.Add(-1)
+			for n := range uint64(200) {
+				loaded, err := budget.Load(background, b.Region(name), numbered(n))
+				if !assert.NoError(t, err) || !assert.NotNil(t, loaded.Get()) {
+					return
+				}
+				assert.Equal(t, n, *loaded.Get())
+				_, err = b.Region(name).Trim(background)
+				assert.NoError(t, err)
+				assert.NotNil(t, loaded.Get())
+			}
+		})
+	}
+	for left.Load() > 0 {
+		b.Frame().Bytes(8)
+		assert.NoError(t, b.NextFrame())
+		b.Published()
+	}
+	all.Wait()
 }

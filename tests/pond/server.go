@@ -147,9 +147,13 @@ func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 		logFirst(&s.counts.serverFull, err)
 		return whyServerFull
 	}
-	if err != nil {
+	if errors.Is(err, budget.ErrFull) {
 		logFirst(&s.counts.tooSmall, err)
 		return whyTooSmall
+	}
+	if err != nil {
+		log.Print(err)
+		return whyServerEnds
 	}
 	var name Name
 	if name.SetBytes(playerName); room.has(name) {
@@ -173,7 +177,7 @@ func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 	return 0
 }
 
-// logFirst counts an error, and logs the first one. It names the key of the plan to raise.
+// logFirst counts an error, and logs the first one, which names the key of the plan to raise.
 func logFirst(count *int, err error) {
 	if *count++; *count == 1 {
 		log.Print(err)

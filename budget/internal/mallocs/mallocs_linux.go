@@ -8,8 +8,8 @@ import (
 )
 
 // Find returns the allocators in the program and in the libraries that are loaded now, in the order
-// of their files. It skips a file that it can't read. Cost: a read of each file's names of
-// symbols, 1 ms for 3 to 4 MB of them.
+// of their files. It skips a file that it can't read. Cost: a read of each file's names of symbols,
+// 0.2 ms in a small program (BenchmarkFind).
 func Find() (list []Malloc) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {

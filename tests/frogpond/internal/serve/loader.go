@@ -61,22 +61,16 @@ func (l *loader) next(r *room) *play {
 			return p
 		}
 		l.s.unloaded.Add(1)
-		if errors.Is(err, budget.ErrFull) && !l.full(m.Name) {
-			continue
+		if errors.Is(err, budget.ErrFull) && !errors.Is(err, budget.ErrNoSlot) {
+			if slices.Contains(l.tooLarge, m.Name) {
+				continue
+			}
+			l.tooLarge = append(l.tooLarge, m.Name)
 		}
 		l.s.say(fmt.Errorf("room %d: %s isn't played: %w", r.number, m.Name, err))
 	}
 	r.again = l.s.now() + time.Second
 	return nil
-}
-
-// full notes that a map doesn't fit, and reports whether that is new.
-func (l *loader) full(name string) bool {
-	known := slices.Contains(l.tooLarge, name)
-	if !known {
-		l.tooLarge = append(l.tooLarge, name)
-	}
-	return !known
 }
 
 // first returns a room's first map: the saved one, or the next that fits.
