@@ -49,6 +49,7 @@ var arrows = map[string][]string{
 	"budget/guide":            {},
 	"budget/internal/crash":   {},
 	"budget/internal/mallocs": {},
+	"budget/internal/metrics": {"budget", "scope"},
 	"budget/save": {"budget", "budget/internal/seam", "scope", "scope/stack", "arena", "arena/plain",
 		"arena_c", "platform", "platform/jsonfile"},
 	"budget/record":      {"arena_c", "budget", "budget/internal/seam", "scope", "scope/stack", "platform/jsonfile"},

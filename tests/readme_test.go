@@ -162,6 +162,7 @@ var blocks = map[string][]string{
 	"budget/guide/messages.md":         {fullError},
 	"budget/save/README.md":            {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage"},
 	"budget/view/README.md":            {livePage},
+	"budget/with/otel/README.md":       {"budget/with/otel/page_test.go TestPage"},
 	"budget/with/pprof/README.md":      {"budget/with/pprof/page_test.go TestPage"},
 	"budget/with/prometheus/README.md": {"budget/with/prometheus/page_test.go TestPage"},
 	"platform/README.md":               {"package main\n\nBLOCK\nfunc main() {}\n"},

@@ -74,7 +74,7 @@ func checkParts(m matrix, t targets) []part {
 			tests(nil, slices.Concat(f.flags, []string{vetted}), m.of(f.name))})
 	}
 	return append(list,
-		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(check)},
+		part{"modules", "the tool, upfront-vet, pprof, Prometheus, OpenTelemetry, s2: their tests", readers(check)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(check)},
 		part{"full", "SQLite and tree-sitter while C's malloc is full", module("tests/full", check)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(check)},
@@ -104,7 +104,7 @@ func gateParts(t targets) []part {
 			tests(
 				[]string{"GOGC=1", "GODEBUG=gccheckmark=1,clobberfree=1"}, nil,
 				[]string{"./scope/...", "./budget/...", "./tests/model"})},
-		part{"modules", "the tool, upfront-vet, pprof, Prometheus, s2: their tests", readers(gate)},
+		part{"modules", "the tool, upfront-vet, pprof, Prometheus, OpenTelemetry, s2: their tests", readers(gate)},
 		part{"clients", "wasm modules, SQLite, Lua and Arrow in budgets", clients(gate)},
 		part{"full", "SQLite and tree-sitter while C's malloc is full, in five builds", module("tests/full", gate)},
 		part{"counts", "instructions and counts of tests/bench, compared with the recorded ones", counts(gate)},
@@ -141,7 +141,8 @@ func gateParts(t targets) []part {
 // readers tests the tool, the exporters of reports, and the compression of saves.
 func readers(env []string) func(p *prover) error {
 	return func(p *prover) error {
-		for _, dir := range []string{"budget/cmd", "budget/with/pprof", "budget/with/prometheus", "budget/save/s2"} {
+		for _, dir := range []string{"budget/cmd", "budget/with/otel", "budget/with/pprof", "budget/with/prometheus",
+			"budget/save/s2"} {
 			if err := module(dir, env)(p); err != nil {
 				return err
 			}

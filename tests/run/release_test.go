@@ -26,6 +26,7 @@ import (
 	_ "github.com/upfront-mem/upfront/arena/with/sqlite"
 	_ "github.com/upfront-mem/upfront/budget/save/s2"
 	_ "github.com/upfront-mem/upfront/budget/view/live"
+	_ "github.com/upfront-mem/upfront/budget/with/otel"
 	_ "github.com/upfront-mem/upfront/budget/with/pprof"
 	_ "github.com/upfront-mem/upfront/budget/with/prometheus"
 	_ "github.com/upfront-mem/upfront/platform/symbolize"

@@ -2,49 +2,64 @@ package prometheus
 
 import (
 	"encoding/json"
+	"flag"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/internal/metrics"
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestAgree: metrics have the figures that every reader of one report has.
+var update = flag.Bool("update", false, "write the recorded scrape again")
+
+// TestAgree: a scrape of the report that each reader knows is the recorded one, which the other
+// clients compare with theirs. Package metrics compares its values with the report.
 func TestAgree(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/agree.json"))
 	require.NoError(t, err)
 	var r budget.Report
 	require.NoError(t, json.Unmarshal(data, &r))
-	got := map[string]float64{}
-	collector{}.collect(r, func(name string, value float64, labels ...string) {
-		got[strings.Join(append([]string{name}, labels...), " ")] = value
-	})
-	metrics := map[string]string{}
-	for _, f := range budget.Figures() {
-		metrics[f.Name] = metricOf(f)
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(newCollector(r.Name, func() budget.Report { return r })))
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}).ServeHTTP(w,
+		httptest.NewRequest("GET", "/metrics", nil))
+	require.Equal(t, 200, w.Code, w.Body.String())
+	lines := ""
+	for line := range strings.Lines(w.Body.String()) {
+		if !strings.HasPrefix(line, "#") {
+			lines += line
+		}
 	}
-	table, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/agree.txt"))
+	recorded := filepath.Join(step.Root(t), "budget/testdata/metrics.txt")
+	if *update {
+		require.NoError(t, os.WriteFile(recorded, []byte(lines), 0o644))
+	}
+	want, err := os.ReadFile(recorded)
 	require.NoError(t, err)
-	for line := range strings.Lines(string(table)) {
-		words := strings.Fields(line)
-		// only a checked build counts the last two
-		if words[0] == "#" || words[1] == "objects" || words[1] == "padding" {
-			continue
+	assert.Equal(t, string(want), lines, "go test -run Agree -update writes it")
+}
+
+// TestPageNames: the page names each metric that isn't a figure of a part.
+func TestPageNames(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	figures := map[string]bool{}
+	for _, f := range budget.Figures() {
+		figures["region_"+f.Name] = true
+	}
+	for _, m := range metrics.Table() {
+		if !figures[m.Name] {
+			assert.Contains(t, string(page), "`"+nameOf(m)+"`")
 		}
-		metric := metrics[words[1]] + " " + words[0]
-		if names := strings.Split(words[1], ":"); len(names) == 3 {
-			metric = map[string]string{"used": "label_used_bytes", "arena_used": "label_arena_used_bytes",
-				"peak": "label_arena_peak_bytes"}[names[2]] + " " + words[0] + " " + names[1]
-		}
-		value, err := strconv.ParseFloat(words[2], 64)
-		require.NoError(t, err)
-		require.Contains(t, got, metric)
-		assert.Equal(t, value, got[metric], line)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/internal/metrics"
 )
 
 // NewCollector returns a collector of a budget's metrics, with the budget's name as the label
@@ -14,50 +15,57 @@ import (
 // after the budget's Close. A scrape doesn't wait for the end of a load or frame. It costs O(arenas
 // and names) and Go allocations, on the goroutine of the scrape.
 func NewCollector(b *budget.Budget) prometheus.Collector {
-	c := collector{b: b, metrics: map[string]metric{}}
-	for _, f := range families {
-		desc := prometheus.NewDesc("upfront_"+f.name, f.help, f.labels, prometheus.Labels{"budget": b.Published().Name})
-		c.metrics[f.name] = metric{desc, f.kind}
+	return newCollector(b.Published().Name, b.Published)
+}
+
+func newCollector(name string, published func() budget.Report) collector {
+	c := collector{published: published}
+	for _, m := range metrics.Table() {
+		kind := prometheus.GaugeValue
+		if m.Kind == metrics.Total {
+			kind = prometheus.CounterValue
+		}
+		c.metrics = append(c.metrics, metric{kind: kind, labels: len(m.Labels),
+			desc: prometheus.NewDesc(nameOf(m), m.Help, m.Labels, prometheus.Labels{"budget": name})})
 	}
 	return c
 }
 
+// nameOf returns a metric's name: upfront_region_arena_peak_bytes, upfront_region_fulls_total.
+func nameOf(m metrics.Metric) string {
+	name := "upfront_" + m.Name
+	if m.Unit == "By" {
+		name += "_bytes"
+	}
+	if m.Kind == metrics.Total {
+		name += "_total"
+	}
+	return name
+}
+
 type collector struct {
-	b       *budget.Budget
-	metrics map[string]metric
+	published func() budget.Report
+	metrics   []metric // in the order of the table
 }
 
 type metric struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
+	desc   *prometheus.Desc
+	kind   prometheus.ValueType
+	labels int
 }
 
 // Describe sends the descriptions of all metrics. Registries call it.
 func (c collector) Describe(descs chan<- *prometheus.Desc) {
-	for _, f := range families {
-		descs <- c.metrics[f.name].desc
+	for _, m := range c.metrics {
+		descs <- m.desc
 	}
 }
 
 // Collect sends the current values. Registries call it.
-func (c collector) Collect(metrics chan<- prometheus.Metric) {
-	c.collect(c.b.Published(), func(name string, value float64, labels ...string) {
-		m := c.metrics[name]
-		metrics <- prometheus.MustNewConstMetric(m.desc, m.kind, value, labels...)
+func (c collector) Collect(values chan<- prometheus.Metric) {
+	r := c.published()
+	metrics.Each(&r, func(i int, value uint64, region, name string) {
+		m, labels := c.metrics[i], [...]string{region, name}
+		values <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(value), labels[:m.labels]...)
 	})
-}
-
-// give receives a value of a metric.
-type give func(name string, value float64, labels ...string)
-
-func (c collector) collect(r budget.Report, give give) {
-	give("size_bytes", float64(r.Size))
-	give("committed_bytes", float64(r.Committed))
-	give("not_granted", float64(len(r.NotGranted)))
-	give("finalizer_errors_total", float64(r.ErrorCount))
-	give("go_heap_limit_bytes", float64(r.GoHeap.Limit))
-	give("go_heap_used_bytes", float64(r.GoHeap.Used))
-	for _, p := range r.Parts() {
-		givePart(p, limitsOf(r.Plan, p), give)
-	}
 }

@@ -149,7 +149,8 @@ func TestScrape(t *testing.T) {
 		assert.Equal(t, level.Counted, got[name] != nil, "only where they are counted")
 		delete(got, name)
 	}
-	assert.Len(t, got, 14+len(budget.Figures())-2, "each other family has a value")
+	assert.NotContains(t, got, "upfront_go_heap_limit_bytes", "the plan has no go_heap")
+	assert.Len(t, got, 13+len(budget.Figures())-2, "each other family has a value")
 }
 
 // TestBounded: names have at most as many series as the plan has labels, and no byte gets lost.

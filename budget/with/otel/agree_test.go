@@ -1,0 +1,76 @@
+package otel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+// TestAgree: a collection of the report that each reader knows is the scrape of package prometheus,
+// by OpenTelemetry's rules for Prometheus' names. That package records its scrape.
+func TestAgree(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/agree.json"))
+	require.NoError(t, err)
+	var r budget.Report
+	require.NoError(t, json.Unmarshal(data, &r))
+	want, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/metrics.txt"))
+	require.NoError(t, err)
+	reader := sdk.NewManualReader()
+	_, err = register(r.Name, func() budget.Report { return r }, sdk.NewMeterProvider(sdk.WithReader(reader)))
+	require.NoError(t, err)
+	var collected metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(context.Background(), &collected))
+	require.Len(t, collected.ScopeMetrics, 1)
+	var lines []string
+	for _, m := range collected.ScopeMetrics[0].Metrics {
+		switch values := m.Data.(type) {
+		case metricdata.Gauge[int64]:
+			lines = append(lines, linesOf(m, "", values.DataPoints)...)
+		case metricdata.Sum[int64]:
+			suffix := ""
+			if values.IsMonotonic {
+				suffix = "_total"
+			}
+			lines = append(lines, linesOf(m, suffix, values.DataPoints)...)
+		}
+	}
+	assert.ElementsMatch(t, slices.Collect(strings.Lines(string(want))), lines)
+}
+
+// linesOf returns a metric's lines for Prometheus.
+func linesOf(m metricdata.Metrics, suffix string, points []metricdata.DataPoint[int64]) (lines []string) {
+	name := strings.ReplaceAll(m.Name, ".", "_")
+	if m.Unit == "By" {
+		name += "_bytes"
+	}
+	name = strings.NewReplacer("go_memory_", "upfront_go_heap_").Replace(name) + suffix
+	names := map[attribute.Key]string{"upfront.budget.name": "budget", "upfront.region.name": "region",
+		"upfront.label.name": "label", "upfront.scope.name": "scope", "upfront.limit.kind": "kind"}
+	for _, p := range points {
+		var labels []string
+		for key, label := range names {
+			if value, ok := p.Attributes.Value(key); ok {
+				labels = append(labels, fmt.Sprintf("%s=%q", label, value.AsString()))
+			}
+		}
+		slices.Sort(labels)
+		lines = append(lines, fmt.Sprintf("%s{%s} %s\n", name, strings.Join(labels, ","),
+			strconv.FormatFloat(float64(p.Value), 'g', -1, 64)))
+	}
+	return lines
+}
