@@ -159,6 +159,7 @@ var blocks = map[string][]string{
 	"budget/cmd/README.md":        {"budget/cmd/upfront-vet/main_test.go TestNewcomer", keeps},
 	"budget/guide/concepts.md": {"budget/guide/page_test.go TestConceptsPage",
 		"budget/guide/page_test.go TestConceptsPage"},
+	"budget/guide/gomemlimit.md":       {"tests/gomemlimit_test.go TestPlanOfAContainer"},
 	"budget/guide/messages.md":         {fullError},
 	"budget/save/README.md":            {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage"},
 	"budget/view/README.md":            {livePage},

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -67,7 +66,7 @@ func TestProcessInAGroup(t *testing.T) {
 		if i%2 == 1 {
 			plan.GoHeap = budget.Rest
 		}
-		out, err := inGroup(t, i, limit, plan, 0)
+		out, err := inGroup(t, limit, plan, 0)
 		if !assert.NoError(t, err, "killed? %v in %d bytes:\n%s", plan, limit, out) {
 			return
 		}
@@ -89,14 +88,14 @@ func TestProcessInAGroup(t *testing.T) {
 	cost, err := plan.Cost()
 	require.NoError(t, err)
 	limit := cost.Resident4K + cost.GoHeap + cost.CHeap + beyondPlan
-	out, err := inGroup(t, -1, limit, plan, limit)
+	out, err := inGroup(t, limit, plan, limit)
 	assert.ErrorContains(t, err, "signal: killed", out)
 }
 
 // inGroup runs a child with a plan in a group of its own. The child takes over bytes more.
-func inGroup(t *testing.T, number int, limit uint64, plan budget.Plan, over uint64) (out string, err error) {
+func inGroup(t *testing.T, limit uint64, plan budget.Plan, over uint64) (out string, err error) {
 	t.Helper()
-	group, why := memoryGroup(number, limit)
+	group, why := step.MemoryGroup(limit)
 	if why != "" {
 		t.Skip(step.Unproven + why)
 	}
@@ -108,37 +107,6 @@ func inGroup(t *testing.T, number int, limit uint64, plan budget.Plan, over uint
 	cmd.Env = append(os.Environ(), planVariable+"="+string(text), fmt.Sprint(overVariable, "=", over))
 	all, err := cmd.CombinedOutput()
 	return string(all), err
-}
-
-// memoryGroup makes a memory cgroup of either version below this process's own. If it can't be
-// made, why is the reason.
-func memoryGroup(number int, limit uint64) (directory, why string) {
-	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return "", err.Error()
-	}
-	for line := range strings.Lines(string(own)) {
-		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		root, file := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
-		switch {
-		case len(fields) < 3:
-			continue
-		case fields[0] == "0":
-			root, file = "/sys/fs/cgroup", "memory.max"
-		case fields[1] != "memory":
-			continue
-		}
-		directory := filepath.Join(root, fields[2], fmt.Sprintf("upfront-group-%d-%d", os.Getpid(), number))
-		err := os.Mkdir(directory, 0o755)
-		if err == nil {
-			if err = os.WriteFile(filepath.Join(directory, file), fmt.Append(nil, limit), 0); err == nil {
-				return directory, ""
-			}
-			_ = os.Remove(directory)
-		}
-		why = err.Error()
-	}
-	return "", "no memory cgroup can be made: " + why
 }
 
 // child opens the plan, and fills each share.
