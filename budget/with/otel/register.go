@@ -18,7 +18,7 @@ const scopeName = "github.com/upfront-mem/upfront/budget/with/otel"
 // Register makes an instrument of the provider for each metric of a budget, and one callback for
 // all of them. Unregister of the result ends the callback. Without it, the metrics stay as of the
 // budget's Close. The error is one of the provider's. Budgets of one provider need different names:
-// the SDK adds up values of the same name.
+// of the same name, the SDK adds up sums and keeps one value of a gauge.
 //
 // A collection reads the last published report ([budget.Budget.Published]) once, on any goroutine,
 // even after the budget's Close. A collection doesn't wait for the end of a load or frame. It costs

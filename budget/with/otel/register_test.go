@@ -120,6 +120,12 @@ func TestSeveral(t *testing.T) {
 	got := collect(t, reader(t, open(t, plan("game")), open(t, plan("tool"))))
 	assert.Len(t, points(got["upfront.size"]), 2)
 	assert.Len(t, points(got["upfront.region.used"]), 2*4)
+
+	// Of the same name, sums are added up, and one value of a gauge stays.
+	game, again := open(t, plan("game")), open(t, plan("game"))
+	got = collect(t, reader(t, game, again))
+	assert.EqualValues(t, game.Size()+again.Size(), values(got["upfront.size"])[""])
+	assert.EqualValues(t, 256*budget.KiB, values(got["upfront.region.arena_size"])["level"])
 }
 
 // TestView: a view drops the metrics that another instrumentation exports too.
