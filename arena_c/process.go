@@ -37,6 +37,7 @@ type ProcessPlan struct {
 
 // ProcessCounts has the counts of C's malloc. Sizes are bytes.
 type ProcessCounts struct {
+	Base uintptr // of the range of Size bytes, 0 before Begin
 	// Used and Peak include the headers of blocks. Peak may count freed blocks in fronts.
 	Size, Used, Peak, Reserve uint64
 	Live                      uint64 // blocks

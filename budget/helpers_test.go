@@ -185,10 +185,12 @@ func panics(t testing.TB, fn func()) (text string) {
 	return ""
 }
 
-// quiet returns the report without the figures of the Go heap.
-func quiet(b *budget.Budget) budget.Report {
-	r := b.Report()
-	r.GoHeap = budget.GoHeap{}
+// quiet returns the budget's report without the figures of the process.
+func quiet(b *budget.Budget) budget.Report { return planned(b.Report()) }
+
+// planned returns the report without the figures of the process.
+func planned(r budget.Report) budget.Report {
+	r.GoHeap, r.Outside = budget.GoHeap{}, budget.Outside{}
 	return r
 }
 

@@ -202,8 +202,7 @@ func TestReportIsDrawn(t *testing.T) {
 	b := open(t, small())
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(256 * budget.KiB) })
 	mustLoad(t, b, "level", func(s scope.Scope) { s.Bytes(128 * budget.KiB) })
-	r := b.Report()
-	lines := strings.Split(strings.TrimSpace(r.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(quiet(b).String()), "\n")
 	for i, line := range lines {
 		lines[i] = strings.Replace(line, " in 2 objects", "", 1) // of checked builds
 	}

@@ -46,7 +46,7 @@ func (b *Budget) report(now func(arena int) bool) Report {
 	}
 	r := Report{Name: b.plan.Name, Size: b.Size(), Reserved: b.memory.Addresses(), Committed: b.committed(),
 		Resident: b.resident.Load(), Prefaulted: b.prefaulted, NotGranted: slices.Concat(b.refused, b.untracked()),
-		GoHeap: b.goHeap(), CHeap: b.cHeapReport()}
+		GoHeap: b.goHeap(), CHeap: b.cHeapReport(), Outside: b.outside(true)}
 	p := &b.published
 	r.Arenas = make([]ArenaReport, 0, len(p.list)) // [] in JSON, also if there are none
 	for i := range p.list {

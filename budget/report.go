@@ -86,7 +86,9 @@ type Report struct {
 	// CHeap describes C's malloc if the program imports package arena/with/malloc; otherwise it is
 	// zero. Arenas doesn't include C's malloc, which is outside the budget's Size.
 	CHeap CHeapReport `json:"c_heap,omitzero"`
-	Plan  Plan        `json:"plan"` // as of Budget.Plan
+	// Outside is the resident memory of the process that no other part of the report has.
+	Outside Outside `json:"outside,omitzero"`
+	Plan    Plan    `json:"plan"` // as of Budget.Plan
 
 	// Proxies are the statistics of allocator proxies. The program adds its own: append(r.Proxies,
 	// sound.Stats()).
@@ -111,6 +113,7 @@ func (r Report) clone() Report {
 		r.Arenas[i] = r.Arenas[i].clone()
 	}
 	r.CHeap.ArenaReport = r.CHeap.clone()
+	r.Outside.Largest = slices.Clone(r.Outside.Largest)
 	r.Plan.Regions, r.Plan.Expected = slices.Clone(r.Plan.Regions), slices.Clone(r.Plan.Expected)
 	return r
 }

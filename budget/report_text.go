@@ -63,6 +63,7 @@ func (r Report) String() string {
 		fmt.Fprintf(&out, "  cost: %s\n", r.Cost)
 		out.WriteString(r.goHeapText())
 	}
+	out.WriteString(r.Outside.text())
 	width := 10
 	for _, line := range bars.list {
 		width = max(width, len(line.who()))
@@ -123,6 +124,24 @@ func (r Report) goHeapText() string {
 		return fmt.Sprintf("  Go heap: limit %s, %s\n", SizeText(h.Limit), h.From)
 	}
 	return ""
+}
+
+// text returns a line, or "" for a report of an earlier version.
+func (o Outside) text() string {
+	switch {
+	case o.Unknown != "":
+		return fmt.Sprintf("  outside: not known: %s\n", o.Unknown)
+	case o.Process == 0:
+		return ""
+	}
+	text := fmt.Sprintf("  outside: %s of the process's %s resident", SizeText(o.Bytes), SizeText(o.Process))
+	if o.Error != 0 {
+		text += fmt.Sprintf(", at most %s of it Go's", SizeText(o.Error))
+	}
+	if len(o.Largest) != 0 {
+		text += "; the largest: " + strings.Join(o.Largest, ", ")
+	}
+	return text + "\n"
 }
 
 const (

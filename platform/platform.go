@@ -109,7 +109,11 @@ func supply(w want) (block, error) {
 		err = nil
 	} else if err == nil || w.base == 0 {
 		b = block{size: w.size, sparse: w.sparse}
-		b.base, b.size, err = reserveNew(w)
+		if b.base, b.size, err = reserveNew(w); err == nil {
+			spare.mutex.Lock()
+			spare.hold(b)
+			spare.mutex.Unlock()
+		}
 	}
 	b.head, b.placed = w.head, w.base != 0
 	return b, err

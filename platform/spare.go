@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -39,6 +40,33 @@ type want struct {
 type spares struct {
 	mutex  sync.Mutex
 	blocks []block
+	held   []span // all ranges of the package, with an owner or without, in the order of addresses
+}
+
+type span struct{ first, end uint64 }
+
+func (s span) compare(other span) int { return cmp.Compare(s.first, other.first) }
+
+func (b block) span() span {
+	first := uint64(uintptr(b.base))
+	return span{first, first + b.size}
+}
+
+// hold adds the block's range to held, or changes its size there. pre: the mutex is held.
+func (s *spares) hold(b block) {
+	now := b.span()
+	i, known := slices.BinarySearchFunc(s.held, now, span.compare)
+	if !known {
+		s.held = slices.Insert(s.held, i, now)
+	}
+	s.held[i] = now
+}
+
+// appendHeld appends all ranges of the package to list.
+func (s *spares) appendHeld(list []span) []span {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return append(list, s.held...)
 }
 
 var spare spares
@@ -120,6 +148,7 @@ func (s *spares) lengthen(w want) (b block, found bool) {
 		size := newSize(w.size)
 		if _, err := host.reserveAt(uintptr(b.base)+uintptr(b.size), size-b.size); err == nil {
 			b.size = size
+			s.hold(b)
 			s.blocks = slices.Delete(s.blocks, i, i+1)
 			return b, true
 		}
@@ -143,6 +172,7 @@ func (s *spares) collision(w want) error {
 func (s *spares) put(b block) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	s.hold(b)
 	s.blocks = append(s.blocks, b)
 }
 

@@ -56,8 +56,8 @@ func ExampleReportText() {
 		return &water, err
 	})
 	report := b.Report()
-	report.GoHeap = budget.GoHeap{}   // differs each time
-	report.Resident = 80 * budget.KiB // with pages of 4 KiB
+	report.GoHeap, report.Outside = budget.GoHeap{}, budget.Outside{} // differ each time
+	report.Resident = 80 * budget.KiB                                 // with pages of 4 KiB
 	if err := view.ReportText(os.Stdout, report); err != nil {
 		panic(err)
 	}

@@ -108,6 +108,7 @@ func reportLines(r budget.Report) (lines []reportLine) {
 			name: "slots, buffers and scratch arenas: together is their sum now; now and at most are of " +
 				"the fullest; pools: at most is the sum of each pool's own peak"})
 	}
+	outside = append(outside, residentLines(r.Outside)...)
 	lines = append(lines, headed("outside the budget", outside)...)
 	lines = append(lines, headed("proxies", proxyLines(r))...)
 	return append(lines, headed("notes and errors", badLines(r))...)
@@ -440,6 +441,30 @@ func heapLines(heap budget.GoHeap) []reportLine {
 		text += "; the limit is " + heap.From
 	}
 	return []reportLine{line, {kind: noteLine, class: "heap", name: text}}
+}
+
+// residentLines returns lines of the resident memory that no other line has.
+func residentLines(o budget.Outside) (lines []reportLine) {
+	note := func(text string) { lines = append(lines, reportLine{kind: noteLine, name: text}) }
+	switch {
+	case o.Unknown != "":
+		note("memory that no plan has isn't known: " + o.Unknown)
+		return lines
+	case o.Process == 0: // a report of an earlier version
+		return nil
+	}
+	line := reportLine{kind: sumLine, class: "other", name: "resident, of no plan"}
+	line.cells[cellNow] = sized(o.Bytes)
+	lines = append(lines, line)
+	text := "the process has " + sizeText(o.Process) + " resident"
+	if o.Error != 0 {
+		text += "; at most " + sizeText(o.Error) + " of the bytes of no plan may be Go's"
+	}
+	note(text)
+	for _, holder := range o.Largest {
+		note("of them " + holder)
+	}
+	return lines
 }
 
 func proxyLines(r budget.Report) (lines []reportLine) {

@@ -38,6 +38,8 @@ their old value, or by --min-growth bytes if that is more. A new label or scope
 may take --max-growth of its region's peak, and a region that the base didn't
 use, --max-growth of its size. Fulls, leaks and errors may not grow at all.
 Metrics that shrank are shown and pass; so do labels and scopes that are gone.
+The resident memory outside (Report.Outside) may grow by 1 MiB or its error, if
+that is more. It is listed only if it grew too much.
 No other metric is judged: neither current use, nor counts of open scopes, nor
 metrics that depend on the machine. report diff shows more.
 
@@ -169,7 +171,20 @@ func (g gate) growths(base figures, from, to budget.Report) (list []growth) {
 			list = append(list, growth{d, 0, d.B > d.A})
 		}
 	}
+	if d, allowed := g.outside(from.Outside, to.Outside); d.B > d.A && d.B-d.A > allowed {
+		list = append(list, growth{d, allowed, true})
+	}
 	return list
+}
+
+// outside returns the difference of the memory outside, which differs between runs, and the growth
+// that is no news.
+func (g gate) outside(from, to budget.Outside) (d difference, allowed uint64) {
+	d = difference{Figure: "outside", A: from.Bytes, B: to.Bytes}
+	if from.Process == 0 || to.Process == 0 { // not known
+		d.B = d.A
+	}
+	return d, max(g.share.of(d.A), g.bytes, budget.MiB, from.Error, to.Error)
 }
 
 // judgement is a gate's rule for a metric.

@@ -61,7 +61,10 @@ func column(name string) int {
 	return slices.IndexFunc(types, func(t *profile.ValueType) bool { return t.Type == name })
 }
 
-const tables = "tables and padding"
+const (
+	tables  = "tables and padding"
+	outside = "outside"
+)
 
 // Profile returns the profile of a report, with the sample types and stacks of the package doc. The
 // report may come from JSON. Profile fails if parts of the report have more bytes than their whole,
@@ -86,14 +89,21 @@ func Profile(r budget.Report) (*profile.Profile, error) {
 			return nil, fmt.Errorf("report of budget %q: %s: %w", r.Name, r.CHeap.Name, err)
 		}
 	}
-	if rest != 0 {
-		s := b.sample(b.root, nil)
-		s.frames = append(s.frames, frame{name: tables, file: b.root[0].file})
-		s.tags["what"] = tables
-		s.values[planned] = rest
-		b.add(s)
-	}
+	b.other(tables, planned, rest)
+	b.other(outside, inuse, r.Outside.Bytes)
 	return b.done()
+}
+
+// other adds bytes that no arena has.
+func (b *builder) other(what string, column int, bytes uint64) {
+	if bytes == 0 {
+		return
+	}
+	s := b.sample(b.root, nil)
+	s.frames = append(s.frames, frame{name: what, file: b.root[0].file})
+	s.tags["what"] = what
+	s.values[column] = bytes
+	b.add(s)
 }
 
 // frame is a level of a stack: a part of the budget, or a line of code.

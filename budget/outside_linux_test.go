@@ -1,0 +1,132 @@
+package budget_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
+)
+
+// hide maps present memory that no plan knows.
+func hide(t testing.TB, size int) uintptr {
+	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_POPULATE)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, unix.Munmap(b)) })
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+}
+
+// measuresOutside skips the test in builds with memory of their own.
+func measuresOutside(t testing.TB, b *budget.Budget) {
+	if o := b.Report().Outside; arena_c.Race || arena_c.Asan {
+		assert.Equal(t, budget.Outside{Unknown: "race and asan builds map memory of their own"}, o)
+		t.Skip("not in race and asan builds")
+	}
+}
+
+func TestOutsideFindsHiddenMemory(t *testing.T) {
+	b := open(t, small())
+	measuresOutside(t, b)
+	before := b.Report().Outside
+	hide(t, 64*budget.MiB)
+	for range 10 {
+		o := b.Published().Outside
+		require.Empty(t, o.Unknown)
+		// The runtime may make tables meanwhile: they are part of the error.
+		assert.InDelta(t, before.Bytes+64*budget.MiB, o.Bytes, 256*budget.KiB+float64(o.Error-min(o.Error, before.Error)))
+		require.Len(t, o.Largest, 3)
+		assert.Regexp(t, "^6[4-9][0-9.]*MiB anonymous at 0x[0-9a-f]+$|^6[5-9][0-9]{3}KiB anonymous at 0x[0-9a-f]+$", o.Largest[0])
+		assert.GreaterOrEqual(t, o.Process, o.Bytes)
+	}
+}
+
+// A plan, its tables, guards, a block of the caller, a closed budget and the Go heap aren't outside.
+func TestOutsideLeavesOutEachPart(t *testing.T) {
+	measuresOutside(t, open(t, small()))
+	plan := small()
+	plan.Regions[0].Size = 64 * budget.MiB
+	need, err := plan.Need()
+	require.NoError(t, err)
+	at := hide(t, int(need)+os.Getpagesize())
+	b := open(t, small())
+	before := b.Report().Outside
+	require.GreaterOrEqual(t, before.Bytes, need, "control: the block is hidden until a budget has it")
+
+	block := unsafe.Slice((*byte)(unsafe.Add(nil, at)), need)
+	in, err := budget.OpenIn(block, plan)
+	require.NoError(t, err)
+	now := in.Report().Outside
+	assert.InDelta(t, before.Bytes-need, now.Bytes, budget.MiB+float64(now.Error))
+	require.NoError(t, in.Close())
+
+	big := open(t, plan)
+	live := make([]byte, 64*budget.MiB)
+	for i := range live {
+		live[i] = 1
+	}
+	now = b.Report().Outside
+	assert.InDelta(t, before.Bytes, now.Bytes, budget.MiB+float64(now.Error), "another budget and the Go heap")
+	require.NoError(t, big.Close())
+	now = b.Report().Outside
+	assert.InDelta(t, before.Bytes, now.Bytes, budget.MiB+float64(now.Error), "a closed budget")
+	assert.NotNil(t, live)
+}
+
+func TestOutsideMakesNoGarbage(t *testing.T) {
+	b := open(t, small())
+	measuresOutside(t, b)
+	assert.Zero(t, testing.AllocsPerRun(10, func() { b.LookOutside() }))
+}
+
+func TestOutsideOfAKernelWithNames(t *testing.T) {
+	b := open(t, small())
+	measuresOutside(t, b)
+	defer budget.FakeAnonymous(func(list, _ []platform.Mapping) ([]platform.Mapping, error) {
+		return append(list,
+			platform.Mapping{Base: 1 << 20, Size: 1 << 20, Present: 600 << 10, Name: "[anon: Go: heap]"},
+			platform.Mapping{Base: 2 << 20, Size: 1 << 20, Present: 500 << 10},
+			platform.Mapping{Base: 3 << 20, Size: 1 << 20, Present: 400 << 10, Name: "[anon: Go: immortal metadata]"},
+			platform.Mapping{Base: 5 << 20, Size: 1 << 20, Present: 7 << 10, Name: "[stack]"},
+			platform.Mapping{Base: 7 << 20, Size: 1 << 20, Present: 8 << 10, Name: "[stack]"},
+			platform.Mapping{Base: 8 << 20, Size: 1 << 20, Present: 2 << 10, Name: "/memfd:x"},
+			platform.Mapping{Base: 9 << 20, Size: 1 << 20, Present: 1 << 10, Name: "[heap]"}), nil
+	}, func() (uint64, bool) { return 9 << 20, true })()
+	o := b.Report().Outside
+	assert.Equal(t, budget.Outside{Bytes: 518 << 10, Process: 9 << 20,
+		Largest: []string{"500KiB anonymous at 0x200000", "15KiB [stack]", "2KiB /memfd:x"}}, o)
+	assert.Contains(t, b.Report().String(), "\n  outside: 518KiB of the process's 9216KiB resident; "+
+		"the largest: 500KiB anonymous at 0x200000, 15KiB [stack], 2KiB /memfd:x\n")
+}
+
+func TestOutsideThatIsNotKnown(t *testing.T) {
+	b := open(t, small())
+	measuresOutside(t, b)
+	one := platform.Mapping{Base: 2 << 20, Size: 1 << 20, Present: 500 << 10}
+	for name, c := range map[string]struct {
+		err     error
+		process uint64
+		ok      bool
+		want    string
+	}{
+		"no /proc":            {fmt.Errorf("open /proc/self/maps: %w", unix.ENOENT), 0, true, "open /proc/self/maps: no such file or directory"},
+		"a sandbox":           {fmt.Errorf("mincore: %w", errors.ErrUnsupported), 0, true, "mincore: unsupported operation"},
+		"no status":           {nil, 0, false, "the resident bytes of the process aren't measured"},
+		"a sandbox that lies": {nil, 100 << 10, true, "the system counts 512000 bytes of it, but 102400 in the whole process"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer budget.FakeAnonymous(func(list, _ []platform.Mapping) ([]platform.Mapping, error) {
+				return append(list, one), c.err
+			}, func() (uint64, bool) { return c.process, c.ok })()
+			assert.Equal(t, budget.Outside{Unknown: c.want}, b.Report().Outside)
+			assert.Contains(t, b.Report().String(), "\n  outside: not known: "+c.want+"\n")
+		})
+	}
+}

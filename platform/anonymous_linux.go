@@ -1,0 +1,232 @@
+package platform
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/bits"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// procFile is a file of /proc that is read into the same memory each time. os.ReadFile would
+// allocate.
+type procFile struct {
+	mutex sync.Mutex
+	path  string // ends with a zero byte
+	text  []byte
+	names map[string]string // of mappings
+	known []span            // that aren't listed, in the order of addresses
+}
+
+var (
+	procMaps   = procFile{path: "/proc/self/maps\x00", names: map[string]string{}}
+	procStatus = procFile{path: "/proc/self/status\x00"}
+)
+
+// read reads the file into f.text. pre: the mutex is held.
+func (f *procFile) read() error {
+	f.text = f.text[:0]
+	fd, err := open(f.path)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", f.path[:len(f.path)-1], err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	for {
+		f.text = slices.Grow(f.text, 16<<10)
+		n, err := unix.Read(fd, f.text[len(f.text):cap(f.text)])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return fmt.Errorf("read %s: %w", f.path[:len(f.path)-1], err)
+		case n == 0:
+			return nil
+		default:
+			f.text = f.text[:len(f.text)+n]
+		}
+	}
+}
+
+// open is unix.Open without its copy of the path.
+func open(path string) (fd int, err error) {
+	at := unix.AT_FDCWD
+	for {
+		fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(unsafe.StringData(path))),
+			unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+		switch errno {
+		case 0:
+			return int(fd), nil
+		case unix.EINTR:
+		default:
+			return -1, syscall.Errno(errno)
+		}
+	}
+}
+
+func residentNow() (size uint64, ok bool) {
+	procStatus.mutex.Lock()
+	defer procStatus.mutex.Unlock()
+	if procStatus.read() != nil {
+		return 0, false
+	}
+	return residentIn(procStatus.text)
+}
+
+// residentIn returns the size in the line "VmRSS:     1234 kB".
+func residentIn(status []byte) (size uint64, ok bool) {
+	_, rest, _ := bytes.Cut(status, []byte("\nVmRSS:"))
+	number, unit, _ := bytes.Cut(bytes.TrimLeft(rest, " \t"), []byte(" "))
+	kib, err := strconv.ParseUint(string(number), 10, 53)
+	return kib << 10, err == nil && bytes.HasPrefix(unit, []byte("kB"))
+}
+
+func appendAnonymous(list, except []Mapping) ([]Mapping, error) {
+	if goBacked { // the race detector maps terabytes of addresses
+		return list, unsupported()
+	}
+	f := &procMaps
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if err := f.read(); err != nil {
+		return list, err
+	}
+	f.known = spare.appendHeld(f.known[:0])
+	for _, m := range except {
+		f.known = append(f.known, span{uint64(m.Base), uint64(m.Base) + m.Size})
+	}
+	slices.SortFunc(f.known, span.compare)
+	return measured(f.appendMappings(list), len(list))
+}
+
+// measured sets the present bytes of the mappings from first on. It removes mappings that are gone.
+func measured(list []Mapping, first int) ([]Mapping, error) {
+	page, known, kept := uint64(os.Getpagesize()), false, list[:first]
+	for _, m := range list[first:] {
+		if m.Present != 0 {
+			pages, ok := missing(unsafe.Add(nil, m.Base), m.Size)
+			if !ok {
+				continue
+			}
+			known = true
+			m.Present = m.Size - min(m.Size, uint64(pages)*page)
+		}
+		kept = append(kept, m)
+	}
+	if !known {
+		return kept[:first], fmt.Errorf("mincore: %w", unsupported())
+	}
+	return kept, nil
+}
+
+// guardMost is the size of the largest guard of a thread's stack that is recognized. The C library
+// takes a page.
+const guardMost = 64 << 10
+
+// appendMappings appends the mappings in f.text, without the known ranges. Present is the size of a
+// mapping with access, and 0 of others.
+func (f *procFile) appendMappings(list []Mapping) []Mapping {
+	var last mapping
+	for line := range bytes.Lines(f.text) {
+		m, ok := parseMapping(line)
+		if !ok {
+			continue
+		}
+		follows := m.first == last.end
+		// the zeroed data of a program follows its other data
+		data := m.name == nil && follows && last.file && last.writable
+		stack := m.name == nil && m.writable && follows && !last.file && last.none && last.end-last.first <= guardMost
+		if !m.file && !data {
+			found := Mapping{Base: uintptr(m.first), Size: m.end - m.first, Name: f.name(m.name)}
+			if stack {
+				found.Name = "[stack]"
+			}
+			if !m.none {
+				found.Present = found.Size
+			}
+			list = f.appendUnknown(list, found)
+		}
+		last = m
+	}
+	return list
+}
+
+// appendUnknown appends the parts of a mapping that aren't known.
+func (f *procFile) appendUnknown(list []Mapping, m Mapping) []Mapping {
+	first, end := uint64(m.Base), uint64(m.Base)+m.Size
+	add := func(to uint64) {
+		if first < to {
+			list = append(list, Mapping{uintptr(first), to - first, min(m.Present, to-first), m.Name})
+		}
+	}
+	i, _ := slices.BinarySearchFunc(f.known, first, func(s span, first uint64) int {
+		return cmp.Compare(s.end, first+1) // ranges that end before the mapping are skipped
+	})
+	for ; i < len(f.known) && f.known[i].first < end; i++ {
+		add(f.known[i].first)
+		first = f.known[i].end
+	}
+	add(end)
+	return list
+}
+
+// name returns the name as a string, the same for equal ones.
+func (f *procFile) name(text []byte) string {
+	const most = 1000
+	name, known := f.names[string(text)]
+	if !known {
+		if len(f.names) >= most {
+			clear(f.names)
+		}
+		name = string(text)
+		f.names[name] = name
+	}
+	return name
+}
+
+// mapping is a line of /proc/self/maps.
+type mapping struct {
+	first, end     uint64
+	writable, none bool   // none: no access
+	file           bool   // of a file, a device or the kernel
+	name           []byte // nil if it has none
+}
+
+// parseMapping parses a line:
+//
+//	7f435bf60000-7f435c100000 rw-p 00000000 00:00 0     [heap]
+func parseMapping(line []byte) (m mapping, ok bool) {
+	var fields [5][]byte
+	rest := bytes.TrimSpace(line)
+	for i := range fields {
+		fields[i], rest, _ = bytes.Cut(rest, []byte(" "))
+	}
+	from, to, _ := bytes.Cut(fields[0], []byte("-"))
+	first, err := strconv.ParseUint(string(from), 16, 64)
+	end, errEnd := strconv.ParseUint(string(to), 16, 64)
+	access := fields[1]
+	if err != nil || errEnd != nil || end <= first || bits.Len64(end-1) > bits.UintSize || len(access) != 4 {
+		return m, false
+	}
+	m = mapping{first: first, end: end, writable: access[1] == 'w', none: string(access[:3]) == "---"}
+	if rest = bytes.TrimLeft(rest, " "); len(rest) != 0 {
+		m.name, m.file = rest, !isMemory(rest)
+	}
+	return m, true
+}
+
+// isMemory reports whether a mapping of that name has memory that no file backs. Memory that
+// processes share has the name of a file.
+func isMemory(name []byte) bool {
+	for _, start := range []string{"[heap]", "[stack", "[anon", "/memfd:", "/dev/zero", "/dev/shm/", "/SYSV", "/anon_hugepage"} {
+		if len(name) >= len(start) && string(name[:len(start)]) == start {
+			return true
+		}
+	}
+	return false
+}

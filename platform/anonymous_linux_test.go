@@ -1,0 +1,186 @@
+package platform_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/upfront-mem/upfront/platform"
+)
+
+const someMaps = `00400000-00500000 r-xp 00000000 fe:00 42                                 /opt/my game
+00600000-00610000 rw-p 00100000 fe:00 42                                 /opt/my game
+00610000-00650000 rw-p 00000000 00:00 0 
+00de5000-00e06000 rw-p 00000000 00:00 0                                  [heap]
+10000000-10400000 rw-p 00000000 00:00 0 
+10400000-14000000 ---p 00000000 00:00 0 
+20000000-20001000 ---p 00000000 00:00 0 
+20001000-20801000 rw-p 00000000 00:00 0 
+30000000-30100000 rw-s 00000000 00:01 7                                  /memfd:two words (deleted)
+31000000-31100000 rw-s 00000000 00:01 8                                  /dev/zero (deleted)
+32000000-32100000 rw-s 00000000 00:06 9                                  /dev/dri/renderD128
+40000000-40001000 r-xp 00000000 00:00 0                                  [vdso]
+50000000-50002000 r-xp 00000000 00:00 0                                  [anon:code]
+this line is cut
+60000000-5fffffff rw-p 00000000 00:00 0 
+70000000-70001000 r`
+
+func TestParseAnonymous(t *testing.T) {
+	all := platform.ParseAnonymous(someMaps)
+	var got []string
+	for _, m := range all {
+		got = append(got, fmt.Sprintf("%x %x %x %s", m.Base, m.Size, m.Present, m.Name))
+	}
+	assert.Equal(t, []string{
+		"de5000 21000 21000 [heap]",
+		"10000000 400000 400000 ",
+		"10400000 3c00000 0 ",
+		"20000000 1000 0 ",
+		"20001000 800000 800000 [stack]",
+		"30000000 100000 100000 /memfd:two words (deleted)",
+		"31000000 100000 100000 /dev/zero (deleted)",
+		"50000000 2000 2000 [anon:code]",
+	}, got)
+}
+
+func TestParseAnonymousLeavesOutKnownRanges(t *testing.T) {
+	const maps = "10000-20000 rw-p 00000000 00:00 0 \n20000-30000 ---p 00000000 00:00 0 \n"
+	for name, c := range map[string]struct {
+		known [][2]uint64
+		want  string
+	}{
+		"none":                {nil, "10000+10000=10000 20000+10000=0"},
+		"all":                 {[][2]uint64{{0x8000, 0x38000}}, ""},
+		"a first part":        {[][2]uint64{{0x8000, 0x11000}}, "11000+f000=f000 20000+10000=0"},
+		"two within":          {[][2]uint64{{0x11000, 0x12000}, {0x14000, 0x15000}}, "10000+1000=1000 12000+2000=2000 15000+b000=b000 20000+10000=0"},
+		"over a boundary":     {[][2]uint64{{0x18000, 0x28000}}, "10000+8000=8000 28000+8000=0"},
+		"beside, on each end": {[][2]uint64{{0x8000, 0x10000}, {0x30000, 0x31000}}, "10000+10000=10000 20000+10000=0"},
+	} {
+		var got []string
+		for _, m := range platform.ParseAnonymous(maps, c.known...) {
+			got = append(got, fmt.Sprintf("%x+%x=%x", m.Base, m.Size, m.Present))
+		}
+		assert.Equal(t, c.want, strings.Join(got, " "), name)
+	}
+}
+
+func TestResidentIn(t *testing.T) {
+	for text, want := range map[string]string{
+		"Name:\tx\nVmRSS:\t    4056 kB\nRssAnon:\t 1 kB\n": "4153344 true",
+		"Name:\tx\nVmRSS:\t    4056 MB\n":                  "ignored false",
+		"Name:\tx\nVmRSS:\t99999999999999999999 kB\n":      "ignored false",
+		"Name:\tx\nVmRSS:":                                 "ignored false",
+		"":                                                 "ignored false",
+	} {
+		size, ok := platform.ResidentIn([]byte(text))
+		if !ok {
+			size = 0
+			want = strings.Replace(want, "ignored", "0", 1)
+		}
+		assert.Equal(t, want, fmt.Sprint(size, ok), text)
+	}
+}
+
+// smapsResident returns the resident bytes of each mapping, by its first address.
+func smapsResident(t *testing.T) map[uintptr]uint64 {
+	smaps, err := os.ReadFile("/proc/self/smaps")
+	require.NoError(t, err)
+	all, at := map[uintptr]uint64{}, uintptr(0)
+	for lines := bufio.NewScanner(bytes.NewReader(smaps)); lines.Scan(); {
+		var first, end, kib uint64
+		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x ", &first, &end); n == 2 {
+			at = uintptr(first)
+		} else if n, _ := fmt.Sscanf(lines.Text(), "Rss: %d kB", &kib); n == 1 {
+			all[at] = kib << 10
+		}
+	}
+	return all
+}
+
+func anonymous(t *testing.T) []platform.Mapping {
+	all, err := platform.AppendAnonymous(nil, nil)
+	if platform.GoBacked {
+		t.Skip("not in race builds")
+	}
+	require.NoError(t, err)
+	return all
+}
+
+// mapped is memory that no package of this module knows.
+func mapped(t *testing.T, size int, flags int) []byte {
+	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|flags)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, unix.Munmap(b)) })
+	return b
+}
+
+func presentIn(all []platform.Mapping, b []byte) (size uint64) {
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	for _, m := range all {
+		if m.Base < first+uintptr(len(b)) && first < m.Base+uintptr(m.Size) {
+			size += m.Present
+		}
+	}
+	return size
+}
+
+func TestAppendAnonymousFindsWhatSmapsFinds(t *testing.T) {
+	all := anonymous(t)
+	_ = all
+	hidden := mapped(t, 64*mib, unix.MAP_SHARED) // no other mapping merges with it
+	for i := 0; i < 48*mib; i += 4 * kib {
+		hidden[i] = 1
+	}
+	for range 10 {
+		all = anonymous(t)
+		assert.Equal(t, uint64(48*mib), presentIn(all, hidden))
+		smaps, sum, want := smapsResident(t), uint64(0), uint64(0)
+		for _, m := range all {
+			if rss, whole := smaps[m.Base]; whole {
+				sum, want = sum+m.Present, want+rss
+			}
+		}
+		assert.InDelta(t, want, sum, float64(max(want/100, 256*kib)))
+	}
+}
+
+func TestAppendAnonymousLeavesOutReservations(t *testing.T) {
+	r := commit(t, 32*mib, 0)
+	_, err := r.Prefault()
+	require.NoError(t, err)
+	assert.Zero(t, presentIn(anonymous(t), contents(r)))
+	at := r.Base()
+	require.NoError(t, r.Release())
+	all := anonymous(t)
+	assert.Zero(t, presentIn(all, unsafe.Slice((*byte)(at), 32*mib)), "kept for the next owner")
+}
+
+func TestAppendAnonymousLeavesOutExceptions(t *testing.T) {
+	anonymous(t)
+	hidden := mapped(t, 8*mib, unix.MAP_SHARED|unix.MAP_POPULATE)
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(hidden)))
+	all, err := platform.AppendAnonymous(nil, []platform.Mapping{{Base: at + mib, Size: 5 * mib}})
+	require.NoError(t, err)
+	assert.Equal(t, uint64(3*mib), presentIn(all, hidden))
+}
+
+func TestAppendAnonymousAllocatesNothing(t *testing.T) {
+	list := anonymous(t)
+	assert.Zero(t, testing.AllocsPerRun(10, func() {
+		var err error
+		if list, err = platform.AppendAnonymous(list[:0], nil); err != nil {
+			panic(err)
+		}
+		if _, ok := platform.Resident(); !ok {
+			panic("not measured")
+		}
+	}))
+}
