@@ -24,6 +24,7 @@ func openDry(plan Plan) (*Budget, error) {
 
 func (b *Budget) dryReport() Report {
 	r := b.report(func(int) bool { return true })
-	r.GoHeap, r.CHeap = GoHeap{}, CHeapReport{} // they would be this process's
+	// they would be this process's
+	r.GoHeap, r.CHeap, r.Outside = GoHeap{}, CHeapReport{}, Outside{}
 	return r
 }

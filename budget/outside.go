@@ -24,7 +24,7 @@ import (
 type Outside struct {
 	Bytes uint64 `json:"bytes"`
 	// Error is the part of Bytes that may be Go's: a kernel without CONFIG_ANON_VMA_NAME doesn't
-	// say which mappings have the runtime's own tables. The Go heap is told apart on each kernel.
+	// say which mappings have the runtime's own tables. The Go heap is never in Bytes.
 	Error uint64 `json:"error"`
 	// Process is the resident bytes of the whole process, files included.
 	Process uint64 `json:"process"`

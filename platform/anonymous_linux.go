@@ -223,7 +223,8 @@ func parseMapping(line []byte) (m mapping, ok bool) {
 // isMemory reports whether a mapping of that name has memory that no file backs. Memory that
 // processes share has the name of a file.
 func isMemory(name []byte) bool {
-	for _, start := range []string{"[heap]", "[stack", "[anon", "/memfd:", "/dev/zero", "/dev/shm/", "/SYSV", "/anon_hugepage"} {
+	for _, start := range []string{"[heap]", "[stack", "[anon", "/memfd:", "/dev/zero", "/dev/shm/", "/SYSV",
+		"/anon_hugepage"} {
 		if len(name) >= len(start) && string(name[:len(start)]) == start {
 			return true
 		}

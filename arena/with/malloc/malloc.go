@@ -147,8 +147,8 @@ func counts() arena_c.ProcessCounts {
 	var c C.upfront_malloc_counts
 	C.upfront_malloc_count(&c)
 	out := arena_c.ProcessCounts{
-		Base: uintptr(c.base), Size: uint64(c.size), Used: uint64(c.used), Peak: uint64(c.peak), Reserve: uint64(c.reserve),
-		Live:    uint64(c.live),
+		Base: uintptr(c.base), Size: uint64(c.size), Used: uint64(c.used), Peak: uint64(c.peak),
+		Reserve: uint64(c.reserve), Live: uint64(c.live),
 		Runtime: uint64(c.runtime), RuntimeUsed: uint64(c.runtime_used), RuntimePeak: uint64(c.runtime_peak),
 		Fulls: uint64(c.fulls), FullSize: uint64(c.full_size), FullUsed: uint64(c.full_used),
 		FullRuntime: c.full_runtime != 0,

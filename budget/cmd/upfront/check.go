@@ -38,10 +38,10 @@ their old value, or by --min-growth bytes if that is more. A new label or scope
 may take --max-growth of its region's peak, and a region that the base didn't
 use, --max-growth of its size. Fulls, leaks and errors may not grow at all.
 Metrics that shrank are shown and pass; so do labels and scopes that are gone.
-The resident memory outside (Report.Outside) may grow by 1 MiB or its error, if
-that is more. It is listed only if it grew too much.
-No other metric is judged: neither current use, nor counts of open scopes, nor
-metrics that depend on the machine. report diff shows more.
+The memory outside (Report.Outside) differs between runs: it may also grow by
+1 MiB, or by its error, and is listed only if it grew by more. No other metric
+is judged: neither current use, nor counts of open scopes, nor metrics that
+depend on the machine. report diff shows more.
 
 A report with other regions than the base has another plan: the exit code is 2.
 In that case, or if the growth is intended, keep the new report as the base.
@@ -177,8 +177,8 @@ func (g gate) growths(base figures, from, to budget.Report) (list []growth) {
 	return list
 }
 
-// outside returns the difference of the memory outside, which differs between runs, and the growth
-// that is no news.
+// outside returns the difference of the memory outside, and its allowed growth. The difference is 0
+// if a report doesn't know that memory.
 func (g gate) outside(from, to budget.Outside) (d difference, allowed uint64) {
 	d = difference{Figure: "outside", A: from.Bytes, B: to.Bytes}
 	if from.Process == 0 || to.Process == 0 { // not known

@@ -204,6 +204,34 @@ func TestJudged(t *testing.T) {
 	}
 }
 
+// TestOutside: the memory outside may grow by its error, and is judged if both reports know it.
+func TestOutside(t *testing.T) {
+	unknown := budget.Outside{Unknown: "no /proc"}
+	known := func(bytes, most uint64) budget.Outside {
+		return budget.Outside{Bytes: bytes, Error: most, Process: 100 * budget.MiB}
+	}
+	for _, c := range []struct {
+		base, now budget.Outside
+		want      string
+	}{
+		{budget.Outside{}, budget.Outside{}, ""},
+		{budget.Outside{}, known(50*budget.MiB, 0), ""},
+		{known(50*budget.MiB, 0), unknown, ""},
+		{known(0, 0), known(budget.MiB, 0), ""},
+		{known(0, 0), known(budget.MiB+1, 0), "outside"},
+		{known(0, 0), known(4*budget.MiB, 4*budget.MiB), ""},
+		{known(50*budget.MiB, 0), known(51_500*budget.KiB, 0), ""},
+		{known(50*budget.MiB, 0), known(54*budget.MiB, 0), "outside"},
+	} {
+		base := changed(t, "testdata/main.json", func(r *budget.Report) { r.Outside = c.base })
+		now := changed(t, "testdata/main.json", func(r *budget.Report) { r.Outside = c.now })
+		code, list := tooMuch(t, now, "--against", base)
+		if got := strings.Join(list, " "); got != c.want || (code == codeFine) != (got == "") {
+			t.Errorf("%+v, now %+v: %q, exit %d", c.base, c.now, got, code)
+		}
+	}
+}
+
 // TestAllowed checks the growth allowed as a share of an old value, as a share of the region for a
 // new value, and in bytes.
 func TestAllowed(t *testing.T) {

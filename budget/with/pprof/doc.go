@@ -16,7 +16,7 @@
 // belong to no inner level, they count as the outer level's. Select a sample type with
 // -sample_index=NAME:
 //
-//	inuse_space         bytes in use: Used of the report's arenas and CHeap, and Outside (default)
+//	inuse_space         bytes in use: the sum of Used in the report and its CHeap (default)
 //	peak_space          the peak of each arena since Open
 //	planned_space       bytes of the plan, with c_heap, tables and padding
 //	alloc_space         bytes that scopes of a name ever held; not of scratch
@@ -24,6 +24,7 @@
 //	labels_inuse_space  bytes of labels in inuse_space
 //	labels_alloc_space  bytes of labels in alloc_space
 //	labels_peak_space   the peak of a label
+//	outside_space       the report's Outside: resident bytes that no part of the plan has
 //
 // Reports of checked builds also have inuse_objects, alloc_objects, scopes_peak_objects and
 // padding_space. There is also a sample type for each other nonzero figure of budget.Figures that

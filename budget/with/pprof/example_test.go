@@ -31,7 +31,9 @@ func Example() {
 		return
 	}
 	for _, t := range p.SampleType {
-		fmt.Println(t.Type)
+		if t.Type != "outside_space" { // not known in race builds
+			fmt.Println(t.Type)
+		}
 	}
 	// Output:
 	// alloc_space

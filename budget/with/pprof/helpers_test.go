@@ -58,7 +58,7 @@ func label(t *testing.T, s scope.Scope, name string, bytes int) {
 
 // sums returns the report's totals by sample type.
 func sums(r budget.Report) map[string]uint64 {
-	all := map[string]uint64{"planned_space": r.Size}
+	all := map[string]uint64{"planned_space": r.Size, "outside_space": r.Outside.Bytes}
 	for _, a := range r.Arenas {
 		all["inuse_space"] += a.Used
 		all["inuse_objects"] += a.Objects

@@ -22,6 +22,7 @@ const (
 	labelsAllocated
 	labelsPeak
 	scopesPeak
+	outside
 	figures
 
 	counts = peakObjects + 1 // columns of objects
@@ -44,6 +45,7 @@ func columns() (types []*profile.ValueType, ofArena []budget.Figure) {
 		labelsAllocated: {Type: "labels_alloc_space", Unit: "bytes"},
 		labelsPeak:      {Type: "labels_peak_space", Unit: "bytes"},
 		scopesPeak:      {Type: "scopes_peak_space", Unit: "bytes"},
+		outside:         {Type: "outside_space", Unit: "bytes"},
 	}
 	names := map[string]string{"size": "planned_space", "used": "inuse_space", "arena_peak": "peak_space"}
 	for _, f := range budget.Figures() {
@@ -61,10 +63,7 @@ func column(name string) int {
 	return slices.IndexFunc(types, func(t *profile.ValueType) bool { return t.Type == name })
 }
 
-const (
-	tables  = "tables and padding"
-	outside = "outside"
-)
+const tables = "tables and padding"
 
 // Profile returns the profile of a report, with the sample types and stacks of the package doc. The
 // report may come from JSON. Profile fails if parts of the report have more bytes than their whole,
@@ -90,7 +89,7 @@ func Profile(r budget.Report) (*profile.Profile, error) {
 		}
 	}
 	b.other(tables, planned, rest)
-	b.other(outside, inuse, r.Outside.Bytes)
+	b.other("outside", outside, r.Outside.Bytes)
 	return b.done()
 }
 
@@ -213,7 +212,7 @@ func (b *builder) function(of frame) *profile.Function {
 func (b *builder) done() (*profile.Profile, error) {
 	var kept []int
 	for i, sum := range b.sums {
-		switch known := i < figures || i == planned || i == inuse || i == peak; {
+		switch known := i < outside || i == planned || i == inuse || i == peak; {
 		case sum > math.MaxInt64:
 			return nil, fmt.Errorf("report of %s: %s is beyond 63 bits", b.root[0].name, types[i].Type)
 		case i < counts && isZero(b.sums[:counts]), !known && sum == 0:

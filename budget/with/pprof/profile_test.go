@@ -246,12 +246,20 @@ func FuzzProfile(f *testing.F) {
 	})
 }
 
-// TestBare: the profile of a budget without a region, frame or scratch has only its tables.
+// TestBare: the profile of a budget without a region, frame or scratch has only its tables, and the
+// memory outside.
 func TestBare(t *testing.T) {
 	r := budgettest.Open(t, budget.Plan{Name: "bare"}).Report()
+	r.Outside.Bytes = 5 * budget.MiB
 	p, err := with.Profile(r)
 	require.NoError(t, err)
 	require.NoError(t, p.CheckValid())
 	assert.EqualValues(t, r.Size, totals(p)["planned_space"])
+	assert.EqualValues(t, 5*budget.MiB, stacks(p, "outside_space")["budget bare > outside"])
+	assert.Len(t, p.Sample, 2)
+	r.Outside = budget.Outside{}
+	p, err = with.Profile(r)
+	require.NoError(t, err)
 	assert.Len(t, p.Sample, 1)
+	assert.NotContains(t, totals(p), "outside_space")
 }
