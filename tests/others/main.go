@@ -70,22 +70,30 @@ func inside(p row.Program, short bool) error {
 
 // table runs each program in a process of its own.
 func table(short bool) (rows []row.Row, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	for i, p := range programs {
-		c := exec.Command(self, fmt.Sprintf("-child=%d", i), fmt.Sprintf("-short=%t", short))
-		c.Stderr = os.Stderr
-		out, err := c.Output()
+	for i := range programs {
+		r, err := runChild(i, short)
 		if err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", p.Task, p.Name, err)
-		}
-		var r row.Row
-		if err := json.Unmarshal(out, &r); err != nil {
-			return nil, fmt.Errorf("%s, %s: its row: %w", p.Task, p.Name, err)
+			return nil, fmt.Errorf("%s, %s: %w", programs[i].Task, programs[i].Name, err)
 		}
 		rows = append(rows, r)
 	}
 	return rows, nil
+}
+
+// runChild runs a program in a process, and returns its row.
+func runChild(i int, short bool) (r row.Row, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return r, err
+	}
+	c := exec.Command(self, fmt.Sprintf("-child=%d", i), fmt.Sprintf("-short=%t", short))
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		return r, fmt.Errorf("its row: %w", err)
+	}
+	return r, nil
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +39,52 @@ func TestShort(t *testing.T) {
 		assert.NotEmpty(t, r.Bound, r.Name)
 		assert.NotContains(t, r.Task+r.Name, "|", "a cell of a table")
 	}
+}
+
+// hideSource is a library that maps 64 MiB behind everyone's back.
+const hideSource = `
+#include <sys/mman.h>
+__attribute__((constructor)) static void hide(void) {
+    mmap(0, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+}
+`
+
+// TestHidden: memory that a library maps for itself is outside, and nearly nothing else of a program
+// whose libraries are in a budget.
+func TestHidden(t *testing.T) {
+	folder := t.TempDir()
+	source, library := filepath.Join(folder, "hide.c"), filepath.Join(folder, "libhide.so")
+	require.NoError(t, os.WriteFile(source, []byte(hideSource), 0o600))
+	out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", library, source).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	const hidden, most = 64 << 20, 3 << 20
+	found := func(name string, outside, error uint64) {
+		t.Logf("%s: %.2f MiB outside, at most %.2f of them Go's", name, float64(outside)/(1<<20), float64(error)/(1<<20))
+		assert.GreaterOrEqual(t, outside, uint64(hidden), name)
+		assert.LessOrEqual(t, outside, hidden+most+error, name)
+	}
+	t.Setenv("LD_PRELOAD", library)
+	for i, p := range programs {
+		if slices.Contains([]string{"sqlite, in a region, heap of 16 MiB", "guests, in a budget",
+			"trees, in a c_heap, trim 1s"}, p.Task+", "+p.Name) {
+			r, err := runChild(i, true)
+			require.NoError(t, err)
+			found(p.Task, r.Outside, r.MaybeGo)
+		}
+	}
+	os.Unsetenv("LD_PRELOAD")
+	program, file := filepath.Join(folder, "malloc"), filepath.Join(folder, "visits")
+	out, err = exec.Command("go", "build", "-C", "../bench", "-o", program, "./resident/malloc").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, exec.Command(program, file, "make").Run())
+	c := exec.Command(program, file, "1s")
+	c.Env = append(os.Environ(), "LD_PRELOAD="+library)
+	out, err = c.Output()
+	require.NoError(t, err)
+	var f map[string]float64
+	require.NoError(t, json.Unmarshal(out, &f))
+	found("SQLite in a c_heap", uint64(f["outside"]), uint64(f["outside_error"]))
 }
 
 // TestPrograms: a task's programs stand together, and no two have one name.
@@ -71,17 +120,17 @@ func TestPage(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	rows := []row.Row{
-		{Task: "frogs", Name: "in a pond", Resident: 16 << 20, Garbage: 3 << 29, Collections: 7,
+		{Task: "frogs", Name: "in a pond", Resident: 16 << 20, Outside: 5 << 20, Garbage: 3 << 29, Collections: 7,
 			Time: 1234 * time.Millisecond,
 			More: []row.Figure{{Name: "hops", Value: 1200}, {Name: "a hop", Value: 0.000012345, Unit: "s"},
 				{Name: "eggs", Value: 2048, Unit: "bytes"}}, Bound: "it\n| croaks"},
 		{Task: "frogs", Name: "outside", Resident: 1023, Time: 56789 * time.Microsecond},
 	}
 	assert.Equal(t, `
-| task  | program   | resident | garbage | collections | CPU time | figures of the task                  | at the bound |
-| ----- | --------- | -------: | ------: | ----------: | -------: | ------------------------------------ | --- |
-| frogs | in a pond |   16 MiB | 1.5 GiB |           7 |   1.23 s | hops 1200, a hop 12.3 µs, eggs 2 KiB | it; \| croaks |
-| frogs | outside   |   1023 B |     0 B |           0 |  56.8 ms |                                      |  |
+| task  | program   | resident | outside | garbage | collections | CPU time | figures of the task                  | at the bound |
+| ----- | --------- | -------: | ------: | ------: | ----------: | -------: | ------------------------------------ | --- |
+| frogs | in a pond |   16 MiB |   5 MiB | 1.5 GiB |           7 |   1.23 s | hops 1200, a hop 12.3 µs, eggs 2 KiB | it; \| croaks |
+| frogs | outside   |   1023 B |     0 B |     0 B |           0 |  56.8 ms |                                      |  |
 `, "\n"+markdown(rows))
 }
 

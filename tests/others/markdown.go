@@ -12,11 +12,11 @@ import (
 	"github.com/upfront-mem/upfront/tests/others/row"
 )
 
-var columns = []string{"task", "program", "resident", "garbage", "collections", "CPU time", "figures of the task",
+var columns = []string{"task", "program", "resident", "outside", "garbage", "collections", "CPU time", "figures of the task",
 	"at the bound"}
 
 // The columns of numbers, and the last, whose texts may be long.
-const firstNumber, lastNumber, last = 2, 5, 7
+const firstNumber, lastNumber, last = 2, 6, 8
 
 // inCell changes a text, such as an error, to one that a cell can have.
 var inCell = strings.NewReplacer("|", "\\|", "\n", "; ")
@@ -29,7 +29,7 @@ func markdown(rows []row.Row) string {
 		for _, f := range r.More {
 			figures = append(figures, f.Name+" "+value(f))
 		}
-		lines = append(lines, []string{r.Task, r.Name, size(float64(r.Resident)), size(float64(r.Garbage)),
+		lines = append(lines, []string{r.Task, r.Name, size(float64(r.Resident)), size(float64(r.Outside)), size(float64(r.Garbage)),
 			fmt.Sprint(r.Collections), duration(r.Time), strings.Join(figures, ", "), inCell.Replace(r.Bound)})
 	}
 	var b strings.Builder

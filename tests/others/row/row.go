@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/upfront-mem/upfront/budget"
 )
 
 // Program is one way to do a task: with this library, or on the Go heap.
@@ -26,6 +28,8 @@ type Program struct {
 type Row struct {
 	Task, Name  string
 	Resident    uint64        // bytes of the process at the end of the measured part
+	Outside     uint64        // bytes of Resident that are outside (budget.Outside)
+	MaybeGo     uint64        // bytes of Outside that may be Go's
 	Garbage     uint64        // bytes allocated on the Go heap in the measured part
 	Collections uint32        // of the Go heap in the measured part
 	Time        time.Duration // of all processors in the measured part, the collector's included
@@ -58,8 +62,17 @@ func (m *Meter) Measure(do func() error) error {
 	if err != nil {
 		return err
 	}
-	m.Row.Resident, err = Resident()
-	return err
+	if m.Row.Resident, err = Resident(); err != nil {
+		return err
+	}
+	// A program without a budget has no report.
+	b, err := budget.Open(budget.Plan{Name: "look"})
+	if err != nil {
+		return err
+	}
+	o := b.Report().Outside
+	m.Row.Outside, m.Row.MaybeGo = o.Bytes, o.Error
+	return b.Close()
 }
 
 // processorTime returns the time that processors spent in this process.

@@ -63,11 +63,15 @@ func run(ctx context.Context, m *row.Meter, short bool, tags string, env []strin
 	if err != nil || warned.Len() > 0 && !short {
 		return errors.Join(err, errors.New(warned.String()))
 	}
-	var f struct{ Resident, Garbage, Collections, CPU, Used float64 }
+	var f struct {
+		Resident, Outside, Garbage, Collections, CPU, Used float64
+		OutsideError                                       float64 `json:"outside_error"`
+	}
 	if err := json.Unmarshal(out, &f); err != nil {
 		return fmt.Errorf("%q: %w", out, err)
 	}
 	m.Row.Resident, m.Row.Garbage, m.Row.Collections = uint64(f.Resident), uint64(f.Garbage), uint32(f.Collections)
+	m.Row.Outside, m.Row.MaybeGo = uint64(f.Outside), uint64(f.OutsideError)
 	m.Row.Time = time.Duration(f.CPU * float64(time.Millisecond))
 	m.Add("resident with all trees", f.Used, "bytes")
 	return nil

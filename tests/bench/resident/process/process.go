@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/upfront-mem/upfront/budget"
 )
 
 // Goroutines is the number of goroutines that work at the same time.
@@ -60,6 +62,9 @@ func Main(task Task) {
 		log.Fatal(err)
 	}
 	f["used"], f["sum"] = used, float64(sum>>12) // a float64 has no more bits
+	if err := AddOutside(f); err != nil {
+		log.Fatal(err)
+	}
 	if err := json.NewEncoder(os.Stdout).Encode(f); err != nil {
 		log.Fatal(err)
 	}
@@ -91,6 +96,20 @@ func each(do func(i int)) {
 		all.Go(func() { do(i) })
 	}
 	all.Wait()
+}
+
+// AddOutside adds the bytes outside (budget.Outside), and the part of them that may be Go's. It
+// opens a budget, because a program as published has none.
+func AddOutside(f map[string]float64) error {
+	b, err := budget.Open(budget.Plan{Name: "look"})
+	if err != nil {
+		return err
+	}
+	o := b.Report().Outside
+	if f["outside"], f["outside_error"] = float64(o.Bytes), float64(o.Error); o.Unknown != "" {
+		err = errors.New(o.Unknown)
+	}
+	return errors.Join(err, b.Close())
 }
 
 // Figures returns the bytes of this process that are resident, at most resident, and resident

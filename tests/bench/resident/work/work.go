@@ -70,6 +70,9 @@ func Main(plan uint64, trim func()) {
 		log.Fatal(err)
 	}
 	f["plan"], f["sum"] = float64(plan), float64(sum>>12) // a float64 has no more bits
+	if err := process.AddOutside(f); err != nil {
+		log.Fatal(err)
+	}
 	if err := json.NewEncoder(os.Stdout).Encode(f); err != nil {
 		log.Fatal(err)
 	}
