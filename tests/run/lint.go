@@ -34,7 +34,8 @@ const fleet = "tests/fleet"
 
 // late are the modules that only make gate and make soak test. Their libraries take long to
 // compile, such as a SQLite in Go.
-var late = []string{"tests/bench/caches", "tests/others", "tests/others/memory", "tests/page"}
+var late = []string{"tests/bench/caches", "tests/others", "tests/others/duckdb", "tests/others/memory",
+	"tests/page"}
 
 // modules returns the folders with a go.mod, the root first.
 func modules() (list []string, err error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -74,7 +75,7 @@ func TestConsumer(t *testing.T) {
 	require.NoError(t, p.release(version, out))
 
 	dir, cache := t.TempDir(), t.TempDir()
-	proxy := "file://" + filepath.ToSlash(downloads)
+	proxy := "file://" + filepath.ToSlash(offered(t, golden, downloads))
 	if *update {
 		online, err := p.output(goCommand("", "env", "GOPROXY"))
 		require.NoError(t, err)
@@ -140,6 +141,29 @@ func TestConsumer(t *testing.T) {
 		assert.NotContains(t, mod, "replace ")
 		run("go", "-C", "mypond", "test", "./...")
 	}
+}
+
+// offered returns a proxy of the files in consumed alone. The module cache may have newer versions,
+// which the go command would look at.
+func offered(t *testing.T, consumed, downloads string) (proxy string) {
+	t.Helper()
+	proxy = t.TempDir()
+	for line := range strings.Lines(read(t, consumed)) {
+		path, version, _ := strings.Cut(strings.TrimSpace(line), " ")
+		version, alone := strings.CutSuffix(version, "/go.mod")
+		from, to := filepath.Join(downloads, escape(path), "@v"), filepath.Join(proxy, escape(path), "@v")
+		require.NoError(t, os.MkdirAll(to, 0o755))
+		for _, ext := range []string{".info", ".mod", ".zip"} {
+			if name := escape(version) + ext; ext != ".zip" || !alone {
+				require.NoError(t, os.Symlink(filepath.Join(from, name), filepath.Join(to, name)))
+			}
+		}
+		list, err := os.OpenFile(filepath.Join(to, "list"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		require.NoError(t, err)
+		_, err = fmt.Fprintln(list, version)
+		require.NoError(t, errors.Join(err, list.Close()))
+	}
+	return proxy
 }
 
 // committed moves the test to a clone of the repository, and commits the files of this folder
