@@ -47,7 +47,8 @@ func TestAgree(t *testing.T) {
 	got := given(t, r)
 	for name, value := range map[string]uint64{"size": r.Size, "committed": r.Committed,
 		"not_granted": uint64(len(r.NotGranted)), "finalizer_errors": uint64(r.ErrorCount),
-		"go_heap_limit": r.GoHeap.Limit, "go_heap_used": r.GoHeap.Used} {
+		"go_heap_limit": r.GoHeap.Limit, "go_heap_used": r.GoHeap.Used,
+		"outside": r.Outside.Bytes, "outside_error": r.Outside.Error} {
 		assert.NotZero(t, value, name)
 		assert.Equal(t, value, got[name], name)
 	}
@@ -105,9 +106,11 @@ func TestWhole(t *testing.T) {
 // TestUnknown: a value that isn't known is left out.
 func TestUnknown(t *testing.T) {
 	r := agreed(t)
-	r.GoHeap.Limit = 0
+	r.GoHeap.Limit, r.Outside = 0, budget.Outside{Unknown: "no /proc"}
 	got := given(t, r)
 	assert.NotContains(t, got, "go_heap_limit")
+	assert.NotContains(t, got, "outside")
+	assert.NotContains(t, got, "outside_error")
 	assert.NotContains(t, got, "region_objects level")
 	assert.NotContains(t, got, "region_padding level")
 	assert.NotContains(t, got, "region_allocated scratch")

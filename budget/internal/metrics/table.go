@@ -58,6 +58,10 @@ var ofBudget = []source[budget.Report]{
 	{Metric{"go_heap_used", "Bytes that the Go runtime has from the system, as its memory limit counts.", bytes, Sum,
 		nil},
 		func(r *budget.Report) (uint64, bool) { return r.GoHeap.Used, true }},
+	{Metric{"outside", "Resident bytes of the process that no plan, heap or file has.", bytes, Sum, nil},
+		func(r *budget.Report) (uint64, bool) { return r.Outside.Bytes, r.Outside.Process != 0 }},
+	{Metric{"outside_error", "The part of the bytes outside that may be the Go runtime's.", bytes, Sum, nil},
+		func(r *budget.Report) (uint64, bool) { return r.Outside.Error, r.Outside.Process != 0 }},
 }
 
 // ofPart are the metrics of a part: those of [budget.Figures], and one more.

@@ -150,6 +150,10 @@ func TestScrape(t *testing.T) {
 		delete(got, name)
 	}
 	assert.NotContains(t, got, "upfront_go_heap_limit_bytes", "the plan has no go_heap")
+	for _, name := range []string{"upfront_outside_bytes", "upfront_outside_error_bytes"} {
+		assert.Equal(t, r.Outside.Unknown == "", got[name] != nil, "only where it is known")
+		delete(got, name)
+	}
 	assert.Len(t, got, 13+len(budget.Figures())-2, "each other family has a value")
 }
 
