@@ -54,9 +54,6 @@ var (
 // outside looks at the process. Any goroutine may call it. Without texts it makes no Go allocation
 // once it has room for the list of mappings.
 func (b *Budget) outside(texts bool) (o Outside) {
-	if arena_c.Asan || arena_c.Race {
-		return Outside{Unknown: "race and asan builds map memory of their own"}
-	}
 	l := &lookOutside
 	l.Lock()
 	defer l.Unlock()

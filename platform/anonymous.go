@@ -18,8 +18,9 @@ type Mapping struct {
 //
 // AppendAnonymous costs about 1 µs for each mapping and 0.6 ms for each GiB, so don't call it in a
 // frame. With room in the list it allocates nothing, except in builds that check pointers (-asan).
-// Any goroutine may call it. If the system can't be read, the error names the file or the call. Off
-// Linux, and in race builds, the error wraps errors.ErrUnsupported.
+// Any goroutine may call it. If the system can't be read, the error names the file or the call. It
+// names a mapping of more than a TiB, as AddressSanitizer has. Off Linux, and in race builds, the
+// error wraps errors.ErrUnsupported.
 func AppendAnonymous(list, except []Mapping) ([]Mapping, error) { return appendAnonymous(list, except) }
 
 // Resident returns the resident bytes of the whole process, files included (VmRSS on Linux). ok is

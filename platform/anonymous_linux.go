@@ -3,6 +3,7 @@ package platform
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"math/bits"
 	"os"
@@ -87,7 +88,7 @@ func residentIn(status []byte) (size uint64, ok bool) {
 }
 
 func appendAnonymous(list, except []Mapping) ([]Mapping, error) {
-	if goBacked { // the race detector maps terabytes of addresses
+	if goBacked {
 		return list, unsupported()
 	}
 	f := &procMaps
@@ -104,10 +105,17 @@ func appendAnonymous(list, except []Mapping) ([]Mapping, error) {
 	return measured(f.appendMappings(list), len(list))
 }
 
+// mappingMost is the size of the largest mapping whose pages are counted: 0.1 s for each TiB.
+// AddressSanitizer has one of 14 TiB.
+const mappingMost = 1 << 40
+
 // measured sets the present bytes of the mappings from first on. It removes mappings that are gone.
 func measured(list []Mapping, first int) ([]Mapping, error) {
 	page, known, kept := uint64(os.Getpagesize()), false, list[:first]
 	for _, m := range list[first:] {
+		if m.Present > mappingMost {
+			return list[:first], fmt.Errorf("the mapping at %#x has %d bytes, too many to count", m.Base, m.Size)
+		}
 		if m.Present != 0 {
 			pages, ok := missing(unsafe.Add(nil, m.Base), m.Size)
 			if !ok {
@@ -119,7 +127,7 @@ func measured(list []Mapping, first int) ([]Mapping, error) {
 		kept = append(kept, m)
 	}
 	if !known {
-		return kept[:first], fmt.Errorf("mincore: %w", unsupported())
+		return kept[:first], fmt.Errorf("mincore counts no mapping: %w", errors.ErrUnsupported)
 	}
 	return kept, nil
 }

@@ -108,8 +108,8 @@ func smapsResident(t *testing.T) map[uintptr]uint64 {
 
 func anonymous(t *testing.T) []platform.Mapping {
 	all, err := platform.AppendAnonymous(nil, nil)
-	if platform.GoBacked {
-		t.Skip("not in race builds")
+	if platform.GoBacked || err != nil && strings.HasSuffix(err.Error(), " bytes, too many to count") {
+		t.Skip(err)
 	}
 	require.NoError(t, err)
 	return all

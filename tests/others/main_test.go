@@ -49,7 +49,7 @@ __attribute__((constructor)) static void hide(void) {
 }
 `
 
-// TestHidden: memory that a library maps for itself is outside, and nearly nothing else of a program
+// TestHidden: memory that a library maps for itself is outside. Nearly nothing else is, in programs
 // whose libraries are in a budget.
 func TestHidden(t *testing.T) {
 	folder := t.TempDir()
@@ -60,7 +60,8 @@ func TestHidden(t *testing.T) {
 
 	const hidden, most = 64 << 20, 3 << 20
 	found := func(name string, outside, error uint64) {
-		t.Logf("%s: %.2f MiB outside, at most %.2f of them Go's", name, float64(outside)/(1<<20), float64(error)/(1<<20))
+		t.Logf("%s: %.2f MiB outside, at most %.2f of them Go's", name, float64(outside)/(1<<20),
+			float64(error)/(1<<20))
 		assert.GreaterOrEqual(t, outside, uint64(hidden), name)
 		assert.LessOrEqual(t, outside, hidden+most+error, name)
 	}

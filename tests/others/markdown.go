@@ -12,8 +12,8 @@ import (
 	"github.com/upfront-mem/upfront/tests/others/row"
 )
 
-var columns = []string{"task", "program", "resident", "outside", "garbage", "collections", "CPU time", "figures of the task",
-	"at the bound"}
+var columns = []string{"task", "program", "resident", "outside", "garbage", "collections", "CPU time",
+	"figures of the task", "at the bound"}
 
 // The columns of numbers, and the last, whose texts may be long.
 const firstNumber, lastNumber, last = 2, 6, 8
@@ -29,8 +29,9 @@ func markdown(rows []row.Row) string {
 		for _, f := range r.More {
 			figures = append(figures, f.Name+" "+value(f))
 		}
-		lines = append(lines, []string{r.Task, r.Name, size(float64(r.Resident)), size(float64(r.Outside)), size(float64(r.Garbage)),
-			fmt.Sprint(r.Collections), duration(r.Time), strings.Join(figures, ", "), inCell.Replace(r.Bound)})
+		lines = append(lines, []string{r.Task, r.Name, size(float64(r.Resident)), size(float64(r.Outside)),
+			size(float64(r.Garbage)), fmt.Sprint(r.Collections), duration(r.Time), strings.Join(figures, ", "),
+			inCell.Replace(r.Bound)})
 	}
 	var b strings.Builder
 	for i, line := range lines {

@@ -166,7 +166,8 @@ func module(dir string, env []string) func(p *prover) error {
 // task.
 func others(env []string) func(p *prover) error {
 	return func(p *prover) error {
-		for _, dir := range []string{"tests/others", "tests/others/duckdb", "tests/others/memory", "tests/bench/caches"} {
+		for _, dir := range []string{"tests/others", "tests/others/duckdb", "tests/others/memory",
+			"tests/bench/caches"} {
 			if err := module(dir, env)(p); err != nil {
 				return err
 			}

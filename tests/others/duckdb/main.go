@@ -1,6 +1,6 @@
-// Command duckdb shows what a plan knows of a library with a malloc of its own. DuckDB's builds for
-// Go on linux/amd64 link jemalloc, so a c_heap doesn't bound DuckDB's memory. The report says so,
-// and has that memory as outside.
+// Command duckdb prints the report of a program whose library has a malloc of its own. DuckDB's
+// builds for Go on linux/amd64 link jemalloc, so a c_heap doesn't bound DuckDB's memory. The report
+// says so, and has that memory as outside.
 package main
 
 import (
