@@ -177,12 +177,11 @@ func Waiting(r Region) int {
 // Pins returns the number of readers that a lease keeps.
 func Pins(l Lease) int { return len(l.from.pins) }
 
-// FakeAnonymous replaces the calls that Outside makes of package platform.
-func FakeAnonymous(list func(list, except []platform.Mapping) ([]platform.Mapping, error),
-	resident func() (uint64, bool)) (restore func()) {
-	oldList, oldResident := appendAnonymous, residentNow
-	appendAnonymous, residentNow = list, resident
-	return func() { appendAnonymous, residentNow = oldList, oldResident }
+// FakeAnonymous replaces the call that Outside makes of package platform.
+func FakeAnonymous(to func(list, except []platform.Mapping) ([]platform.Mapping, uint64, error)) (restore func()) {
+	old := appendAnonymous
+	appendAnonymous = to
+	return func() { appendAnonymous = old }
 }
 
 // LookOutside looks as Report does, without texts.

@@ -45,11 +45,8 @@ var lookOutside = struct {
 }{samples: readMetrics(metricTotal, metricReleased, "/memory/classes/heap/free:bytes",
 	"/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes", "/memory/classes/heap/unused:bytes")}
 
-// appendAnonymous and residentNow are of package platform; tests replace them.
-var (
-	appendAnonymous = platform.AppendAnonymous
-	residentNow     = platform.Resident
-)
+// appendAnonymous is platform.AppendAnonymous; tests replace it.
+var appendAnonymous = platform.AppendAnonymous
 
 // outside looks at the process. Any goroutine may call it. Without texts it makes no Go allocation
 // once it has room for the list of mappings.
@@ -59,12 +56,8 @@ func (b *Budget) outside(texts bool) (o Outside) {
 	defer l.Unlock()
 	l.except = b.appendOwn(l.except[:0])
 	var err error
-	var ok bool
-	if l.list, err = appendAnonymous(l.list[:0], l.except); err != nil {
+	if l.list, o.Process, err = appendAnonymous(l.list[:0], l.except); err != nil {
 		return Outside{Unknown: err.Error()}
-	}
-	if o.Process, ok = residentNow(); !ok {
-		return Outside{Unknown: "the resident bytes of the process aren't measured"}
 	}
 	var tables, unnamed uint64
 	l.list, tables = withoutGo(l.list, uintptr(unsafe.Pointer(b)), l.samples)

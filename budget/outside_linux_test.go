@@ -93,7 +93,7 @@ func TestOutsideMakesNoGarbage(t *testing.T) {
 func TestOutsideOfAKernelWithNames(t *testing.T) {
 	b := open(t, small())
 	measuresOutside(t, b)
-	defer budget.FakeAnonymous(func(list, _ []platform.Mapping) ([]platform.Mapping, error) {
+	defer budget.FakeAnonymous(func(list, _ []platform.Mapping) ([]platform.Mapping, uint64, error) {
 		return append(list,
 			platform.Mapping{Base: 1 << 20, Size: 1 << 20, Present: 600 << 10, Name: "[anon: Go: heap]"},
 			platform.Mapping{Base: 2 << 20, Size: 1 << 20, Present: 500 << 10},
@@ -101,8 +101,8 @@ func TestOutsideOfAKernelWithNames(t *testing.T) {
 			platform.Mapping{Base: 5 << 20, Size: 1 << 20, Present: 7 << 10, Name: "[stack]"},
 			platform.Mapping{Base: 7 << 20, Size: 1 << 20, Present: 8 << 10, Name: "[stack]"},
 			platform.Mapping{Base: 8 << 20, Size: 1 << 20, Present: 2 << 10, Name: "/memfd:x"},
-			platform.Mapping{Base: 9 << 20, Size: 1 << 20, Present: 1 << 10, Name: "[heap]"}), nil
-	}, func() (uint64, bool) { return 9 << 20, true })()
+			platform.Mapping{Base: 9 << 20, Size: 1 << 20, Present: 1 << 10, Name: "[heap]"}), 9 << 20, nil
+	})()
 	o := b.Report().Outside
 	assert.Equal(t, budget.Outside{Bytes: 518 << 10, Process: 9 << 20,
 		Largest: []string{"500KiB anonymous at 0x200000", "15KiB [stack]", "2KiB /memfd:x"}}, o)
@@ -117,21 +117,19 @@ func TestOutsideThatIsNotKnown(t *testing.T) {
 	for name, c := range map[string]struct {
 		err     error
 		process uint64
-		ok      bool
 		want    string
 	}{
-		"no /proc": {fmt.Errorf("open /proc/self/maps: %w", unix.ENOENT), 0, true,
+		"no /proc": {fmt.Errorf("open /proc/self/maps: %w", unix.ENOENT), 0,
 			"open /proc/self/maps: no such file or directory"},
-		"a sandbox": {fmt.Errorf("mincore counts no mapping: %w", errors.ErrUnsupported), 0, true,
+		"a sandbox": {fmt.Errorf("mincore counts no mapping: %w", errors.ErrUnsupported), 0,
 			"mincore counts no mapping: unsupported operation"},
-		"no status": {nil, 0, false, "the resident bytes of the process aren't measured"},
-		"a sandbox that lies": {nil, 100 << 10, true,
+		"a sandbox that lies": {nil, 100 << 10,
 			"the system counts 512000 bytes of it, but 102400 in the whole process"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer budget.FakeAnonymous(func(list, _ []platform.Mapping) ([]platform.Mapping, error) {
-				return append(list, one), c.err
-			}, func() (uint64, bool) { return c.process, c.ok })()
+			defer budget.FakeAnonymous(func(list, _ []platform.Mapping) ([]platform.Mapping, uint64, error) {
+				return append(list, one), c.process, c.err
+			})()
 			assert.Equal(t, budget.Outside{Unknown: c.want}, b.Report().Outside)
 			assert.Contains(t, b.Report().String(), "\n  outside: not known: "+c.want+"\n")
 		})

@@ -9,7 +9,8 @@ import (
 // Report describes the budget now, or as of Close. It reads the arenas themselves, so only the
 // goroutine that drives the program may call it, while no goroutine loads or uses a region or
 // numbered scratch. Any other goroutine uses [Budget.Published]. Scratch of leases is as of its
-// last Release. Cost: O(arenas), and that of [Budget.Missing] for the resident bytes.
+// last Release. Cost: O(arenas), that of [Budget.Missing] for the resident bytes, and that of
+// [platform.AppendAnonymous] for those outside.
 func (b *Budget) Report() Report {
 	if !b.closed.Load() {
 		b.measure()
@@ -33,8 +34,8 @@ func (b *Budget) isOurs(arena int) bool {
 //	the frame, a numbered worker's scratch NextFrame
 //	scratch of leases                      Release of a lease
 //
-// The Go heap, C's malloc and the errors are as of the call, or as of Close. Cost: O(arenas), for a
-// copy.
+// The Go heap, C's malloc, the memory outside and the errors are as of the call, or as of Close.
+// Cost: O(arenas), for a copy, and that of [platform.AppendAnonymous].
 func (b *Budget) Published() Report {
 	return b.report(func(int) bool { return false })
 }

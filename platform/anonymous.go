@@ -11,19 +11,18 @@ type Mapping struct {
 }
 
 // AppendAnonymous appends the process's mappings to list, in the order of their addresses, and
-// returns the extended list. It leaves out mappings of files, the zeroed data of the program and
-// its libraries, all ranges of this package, and the Size bytes from the Base of each of except,
-// which don't overlap. Mappings without access are listed with no bytes present. A page that was
-// only read counts as present, though it takes no memory.
+// returns the extended list. process is the resident bytes of the whole process, files included.
+//
+// The list leaves out mappings of files, the zeroed data of the program and its libraries, all
+// ranges of this package, and the Size bytes from the Base of each of except, which don't overlap.
+// Mappings without access are listed with no bytes present. A page that was only read counts as
+// present, though it takes no memory.
 //
 // AppendAnonymous costs about 1 µs for each mapping and 0.6 ms for each GiB, so don't call it in a
 // frame. With room in the list it allocates nothing, except in builds that check pointers (-asan).
 // Any goroutine may call it. If the system can't be read, the error names the file or the call. It
 // names a mapping of more than a TiB, as AddressSanitizer has. Off Linux, and in race builds, the
 // error wraps errors.ErrUnsupported.
-func AppendAnonymous(list, except []Mapping) ([]Mapping, error) { return appendAnonymous(list, except) }
-
-// Resident returns the resident bytes of the whole process, files included (VmRSS on Linux). ok is
-// false where this isn't measured. On Linux it allocates nothing, except in builds that check
-// pointers (-asan).
-func Resident() (bytes uint64, ok bool) { return residentNow() }
+func AppendAnonymous(list, except []Mapping) (all []Mapping, process uint64, err error) {
+	return appendAnonymous(list, except)
+}

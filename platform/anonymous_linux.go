@@ -19,19 +19,22 @@ import (
 // procFile is a file of /proc that is read into the same memory each time. os.ReadFile would
 // allocate.
 type procFile struct {
-	mutex sync.Mutex
-	path  string // ends with a zero byte
-	text  []byte
-	names map[string]string // of mappings
-	known []span            // that aren't listed, in the order of addresses
+	path string // ends with a zero byte
+	text []byte
 }
 
-var (
-	procMaps   = procFile{path: "/proc/self/maps\x00", names: map[string]string{}}
-	procStatus = procFile{path: "/proc/self/status\x00"}
-)
+// anonymous is the memory of AppendAnonymous, kept for the next call.
+type anonymous struct {
+	sync.Mutex
+	maps, status procFile
+	names        map[string]string // of mappings
+	known        []span            // that aren't listed, in the order of addresses
+}
 
-// read reads the file into f.text. pre: the mutex is held.
+var procFiles = anonymous{maps: procFile{path: "/proc/self/maps\x00"}, status: procFile{path: "/proc/self/status\x00"},
+	names: map[string]string{}}
+
+// read reads the file into f.text.
 func (f *procFile) read() error {
 	f.text = f.text[:0]
 	fd, err := open(f.path)
@@ -70,13 +73,30 @@ func open(path string) (fd int, err error) {
 	}
 }
 
-func residentNow() (size uint64, ok bool) {
-	procStatus.mutex.Lock()
-	defer procStatus.mutex.Unlock()
-	if procStatus.read() != nil {
-		return 0, false
+func appendAnonymous(list, except []Mapping) (all []Mapping, process uint64, err error) {
+	if goBacked {
+		return list, 0, unsupported()
 	}
-	return residentIn(procStatus.text)
+	f := &procFiles
+	f.Lock()
+	defer f.Unlock()
+	if err := f.status.read(); err != nil {
+		return list, 0, err
+	}
+	process, ok := residentIn(f.status.text)
+	if !ok {
+		return list, 0, fmt.Errorf("/proc/self/status has no VmRSS: %w", errors.ErrUnsupported)
+	}
+	if err := f.maps.read(); err != nil {
+		return list, 0, err
+	}
+	f.known = spare.appendHeld(f.known[:0])
+	for _, m := range except {
+		f.known = append(f.known, span{uint64(m.Base), uint64(m.Base) + m.Size})
+	}
+	slices.SortFunc(f.known, span.compare)
+	all, err = measured(f.appendMappings(list), len(list))
+	return all, process, err
 }
 
 // residentIn returns the size in the line "VmRSS:     1234 kB".
@@ -85,24 +105,6 @@ func residentIn(status []byte) (size uint64, ok bool) {
 	number, unit, _ := bytes.Cut(bytes.TrimLeft(rest, " \t"), []byte(" "))
 	kib, err := strconv.ParseUint(string(number), 10, 53)
 	return kib << 10, err == nil && bytes.HasPrefix(unit, []byte("kB"))
-}
-
-func appendAnonymous(list, except []Mapping) ([]Mapping, error) {
-	if goBacked {
-		return list, unsupported()
-	}
-	f := &procMaps
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if err := f.read(); err != nil {
-		return list, err
-	}
-	f.known = spare.appendHeld(f.known[:0])
-	for _, m := range except {
-		f.known = append(f.known, span{uint64(m.Base), uint64(m.Base) + m.Size})
-	}
-	slices.SortFunc(f.known, span.compare)
-	return measured(f.appendMappings(list), len(list))
 }
 
 // mappingMost is the size of the largest mapping whose pages are counted: 0.1 s for each TiB.
@@ -136,11 +138,11 @@ func measured(list []Mapping, first int) ([]Mapping, error) {
 // takes a page.
 const guardMost = 64 << 10
 
-// appendMappings appends the mappings in f.text, without the known ranges. Present is the size of a
+// appendMappings appends the mappings in f.maps, without the known ranges. Present is the size of a
 // mapping with access, and 0 of others.
-func (f *procFile) appendMappings(list []Mapping) []Mapping {
+func (f *anonymous) appendMappings(list []Mapping) []Mapping {
 	var last mapping
-	for line := range bytes.Lines(f.text) {
+	for line := range bytes.Lines(f.maps.text) {
 		m, ok := parseMapping(line)
 		if !ok {
 			continue
@@ -165,7 +167,7 @@ func (f *procFile) appendMappings(list []Mapping) []Mapping {
 }
 
 // appendUnknown appends the parts of a mapping that aren't known.
-func (f *procFile) appendUnknown(list []Mapping, m Mapping) []Mapping {
+func (f *anonymous) appendUnknown(list []Mapping, m Mapping) []Mapping {
 	first, end := uint64(m.Base), uint64(m.Base)+m.Size
 	add := func(to uint64) {
 		if first < to {
@@ -184,7 +186,7 @@ func (f *procFile) appendUnknown(list []Mapping, m Mapping) []Mapping {
 }
 
 // name returns the name as a string, the same for equal ones.
-func (f *procFile) name(text []byte) string {
+func (f *anonymous) name(text []byte) string {
 	const most = 1000
 	name, known := f.names[string(text)]
 	if !known {

@@ -2,6 +2,4 @@
 
 package platform
 
-func appendAnonymous(list, _ []Mapping) ([]Mapping, error) { return list, unsupported() }
-
-func residentNow() (size uint64, ok bool) { return 0, false }
+func appendAnonymous(list, _ []Mapping) ([]Mapping, uint64, error) { return list, 0, unsupported() }

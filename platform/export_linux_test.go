@@ -3,7 +3,7 @@ package platform
 func LockLimit() (bytes uint64, unlimited bool) { return system.lockLimit() }
 
 func ParseAnonymous(maps string, known ...[2]uint64) []Mapping {
-	f := procFile{text: []byte(maps), names: map[string]string{}}
+	f := anonymous{maps: procFile{text: []byte(maps)}, names: map[string]string{}}
 	for _, k := range known {
 		f.known = append(f.known, span{k[0], k[1]})
 	}
