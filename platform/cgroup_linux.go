@@ -45,6 +45,11 @@ func (t teller) unified(directories []string) (all []Limit) {
 	return all
 }
 
+const (
+	hierarchical = "hierarchical_memory_limit " // a line of memory.stat: the smallest limit
+	aboveGroup   = "of a group above "          // in Raise: the process can't see the limit's file
+)
+
 // memory1 reads version 1. A group's use counts for its parent only if memory.use_hierarchy is set.
 // The innermost group reports the smallest limit of all its ancestors, including those that a
 // container can't see.
@@ -65,8 +70,8 @@ func (t teller) memory1(directories []string) (all []Limit) {
 		used, _ := t.number(path.Join(directory, "memory.usage_in_bytes"))
 		used -= min(used, t.cached(directory, "total_active_file", "total_inactive_file"))
 		if innermost.Name == "" {
-			least := t.stat(directory, "hierarchical_memory_limit", math.MaxUint64)
-			innermost = Limit{name, least, used, raise + "of a group above " + file + ")"}
+			least := t.stat(directory, strings.TrimSpace(hierarchical), math.MaxUint64)
+			innermost = Limit{name, least, used, raise + aboveGroup + file + ")"}
 		}
 		if !unlimited(bound) {
 			smallest = min(smallest, bound)
