@@ -32,7 +32,7 @@ type Budget struct {
 	grant
 	shape     arena_c.Map // the map's header as [Budget.Walk] expects it
 	cost      Cost
-	heap      GoHeap         // as of Open
+	follow    follower       // of the limits of the process
 	stacks    []*stack.Stack // all arenas in map order: regions, frame, scratch
 	regions   []*region      // bottom first, one for each slot
 	slots     []*Slots
@@ -45,10 +45,12 @@ type Budget struct {
 	left      *leftOpen
 	restoreGo func()
 	cHeap     bool // C's malloc is this budget's
-	heaps     heapLooks
-	cycles    uint64 // collections until the end of Open
-	published published
-	resident  atomic.Uint64 // bytes present when last measured
+	// the system has made all pages of C's malloc present
+	cHeapPresent bool
+	heaps        heapLooks
+	cycles       uint64 // collections until the end of Open
+	published    published
+	resident     atomic.Uint64 // bytes present when last measured
 
 	mu      sync.Mutex // guards the fields below, and the plan's regions and size, and cost
 	whole   *load      // a running Close, Trim or Reconfigure of the budget

@@ -84,6 +84,7 @@ func (b *Budget) release(l *load) error {
 	errs = append(errs, b.closeMirror())
 	errs = append(errs, b.giveBack())
 	b.closeCHeap()
+	b.follow.end()
 	b.restoreGo()
 	return errors.Join(errs...)
 }

@@ -1,6 +1,8 @@
 package budget
 
 import (
+	"errors"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -17,10 +19,54 @@ func DuringOpen(do func()) (restore func()) {
 
 // SetLimits replaces the process's limits until restore. The runtime then needs no more threads.
 func SetLimits(limits ...platform.Limit) (restore func()) {
-	before, threads := readLimits, readThreads
+	before, threads, watch := readLimits, readThreads, watchLimits
 	readLimits = func() []platform.Limit { return limits }
 	readThreads = func() (int, uint64, bool) { return 0, 0, false }
-	return func() { readLimits, readThreads = before, threads }
+	watchLimits = func(func([]platform.Limit, []string), func(platform.LimitEvents)) (func(), error) {
+		return nil, errors.ErrUnsupported
+	}
+	return func() { readLimits, readThreads, watchLimits = before, threads, watch }
+}
+
+// Watch is a watch of limits that a test moves.
+type Watch struct {
+	Moved   func(limits []platform.Limit, unread []string)
+	Pressed func(platform.LimitEvents)
+	Stopped int
+}
+
+// SetWatch makes budgets follow the watch until restore. Call SetLimits before.
+func SetWatch() (w *Watch, restore func()) {
+	w = &Watch{}
+	before := watchLimits
+	watchLimits = func(moved func([]platform.Limit, []string), pressed func(platform.LimitEvents)) (func(), error) {
+		w.Moved, w.Pressed = moved, pressed
+		moved(readLimits(), nil)
+		return func() { w.Stopped++ }, nil
+	}
+	return w, func() { watchLimits = before }
+}
+
+// SetGoLive replaces the live heap's measures, and the collection of a limit that falls, until
+// restore.
+func SetGoLive(read func() (live, others uint64), collects func()) (restore func()) {
+	beforeLive, beforeCollect := goLive, collect
+	goLive, collect = read, collects
+	return func() { goLive, collect = beforeLive, beforeCollect }
+}
+
+// SetOutside replaces the measure of memory outside the plan until restore.
+func SetOutside(bytes, err uint64) (restore func()) {
+	before := measureOutside
+	measureOutside = func(*Budget) (uint64, uint64, bool) { return bytes, err, true }
+	return func() { measureOutside = before }
+}
+
+// SetWarnings replaces standard error for warnings until restore.
+func SetWarnings(to io.Writer) (restore func()) {
+	before := warnings
+	warnings = to
+	return func() { warnings = before }
 }
 
 // IgnoreAddresses hides the process's limit on addresses from Open, and the threads that count
@@ -31,6 +77,12 @@ func IgnoreAddresses() {
 		return slices.DeleteFunc(limits(), func(l platform.Limit) bool { return l.Name == "RLIMIT_AS" })
 	}
 	readThreads = func() (int, uint64, bool) { return 0, 0, false }
+	watch := watchLimits
+	watchLimits = func(moved func([]platform.Limit, []string), pressed func(platform.LimitEvents)) (func(), error) {
+		return watch(func(all []platform.Limit, unread []string) {
+			moved(slices.DeleteFunc(all, func(l platform.Limit) bool { return l.Name == "RLIMIT_AS" }), unread)
+		}, pressed)
+	}
 }
 
 // SetThreads replaces the process's threads until restore. The runtime makes most in all.

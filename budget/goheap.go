@@ -17,6 +17,9 @@ const (
 	metricTotal    = "/memory/classes/total:bytes"
 	metricReleased = "/memory/classes/heap/released:bytes"
 	metricCycles   = "/gc/cycles/total:gc-cycles"
+	metricLive     = "/gc/heap/live:bytes"
+	metricFree     = "/memory/classes/heap/free:bytes"
+	metricObjects  = "/memory/classes/heap/objects:bytes"
 )
 
 // readMetrics reads metrics of the runtime, without stopping the world.
@@ -48,8 +51,8 @@ func (p Plan) sites() uint64 {
 // takeGoShare makes the plan's GoHeap the runtime's memory limit and turns GOGC off. restore undoes
 // both. With GOGC, a Go heap that is tiny next to an off-heap budget would be collected again and
 // again. A lower limit that is in force stays, and heap, for the report, says so.
-func takeGoShare(l layout, heap *GoHeap) (restore func(), err error) {
-	plan := l.plan
+func (f *follower) takeGoShare(l layout) (restore func(), err error) {
+	plan, heap := l.plan, &f.heap
 	if plan.GoHeap == 0 {
 		return func() {}, nil
 	}
@@ -71,11 +74,13 @@ func takeGoShare(l layout, heap *GoHeap) (restore func(), err error) {
 		heap.From = "a lower limit of the operator (GOMEMLIMIT, debug.SetMemoryLimit); the plan allows " +
 			cmp.Or(heap.From, SizeText(plan.GoHeap))
 	}
-	limit := heap.Limit + plan.sites()
+	f.operator = uint64(oldLimit)
+	f.beside = plan.sites()
 	if platform.GoBacked {
-		limit += l.size
+		f.beside += l.size
 	}
-	debug.SetMemoryLimit(int64(limit))
+	f.inForce = int64(heap.Limit + f.beside)
+	debug.SetMemoryLimit(f.inForce)
 	oldPercent := debug.SetGCPercent(-1)
 	return func() {
 		goShare.Lock()
@@ -122,46 +127,73 @@ func (p Plan) goLeast() uint64 { return max(planHeapMin, p.goTables()) }
 // stacks, C's own blocks, the kernel's buffers, and the runtime's excess over its soft limit.
 const restReserve = 16 * MiB
 
+// limitShare is the share of the Go heap that one limit leaves.
+type limitShare struct {
+	limit platform.Limit
+	share uint64
+}
+
 // goRest returns the Go heap of a plan with a Rest: the smallest of the bytes that the limits leave
-// after all other shares, and of GoHeapMax. The Go memory in use is part of it. machine reports
-// that it is the rest of the machine's memory.
-func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap, machine bool, err error) {
+// after all other shares, and of GoHeapMax. The Go memory in use is part of it. shares has the
+// share of each limit.
+func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap, shares []limitShare, err error) {
 	least := p.goLeast()
-	heap = GoHeap{Limit: planHeapMax, Reserve: restReserve}
-	if most := p.GoHeapMax; most != 0 {
-		if most < least {
-			return heap, false, fmt.Errorf("go_heap_max is %s, but the tables of the plan's arenas need %s of the "+
-				"Go heap; raise go_heap_max, or lower limits or slots", sizeInPlan(most), sizeInPlan(least))
-		}
-		heap.Limit, heap.From = most, "go_heap_max "+SizeText(most)
+	if most := p.GoHeapMax; most != 0 && most < least {
+		return heap, nil, fmt.Errorf("go_heap_max is %s, but the tables of the plan's arenas need %s of the "+
+			"Go heap; raise go_heap_max, or lower limits or slots", sizeInPlan(most), sizeInPlan(least))
 	}
 	for _, limit := range limits {
 		c := p.claimOf(limit, l)
 		left := p.leftBy(limit, l, kept)
-		share := left - min(left, c.size+c.cHeap+c.beside+restReserve)
-		switch {
-		case limit.Name == "RLIMIT_AS":
-			share = goArenas(share)
-		case !countsAddresses(limit):
-			share -= share / pageEntries // its own page tables
-		}
+		share := restOf(limit, left, c)
 		if share < least {
-			return heap, false, fmt.Errorf(`go_heap is "rest", and %s of %s leaves %s for it, which needs %s or more: `+
+			return heap, nil, fmt.Errorf(`go_heap is "rest", and %s of %s leaves %s for it, which needs %s or more: `+
 				"of the %s that are free or the Go heap's, the plan takes %s (%s) and %s stay in reserve; "+
 				"lower %s in the plan, or raise the limit: %s",
 				limit.Name, SizeText(limit.Bytes), SizeText(share-share%KiB), SizeText(least), SizeText(left-left%KiB),
 				SizeText(c.size+c.cHeap+c.beside), c.text, SizeText(restReserve), c.lower, limit.Raise)
 		}
-		if share < heap.Limit {
-			heap.Limit, heap.From = share, fmt.Sprintf("the rest of %s %s", limit.Name, SizeText(limit.Bytes))
-			machine = limit.Name == "physical memory" || limit.Name == "commit limit"
-		}
+		shares = append(shares, limitShare{limit, share})
 	}
-	if heap.From == "" {
-		return heap, false, errors.New(`go_heap is "rest", but this system shows no limit of memory; set go_heap to a size, or ` +
+	if heap, _ = p.leastRest(shares); heap.From == "" {
+		return heap, nil, errors.New(`go_heap is "rest", but this system shows no limit of memory; set go_heap to a size, or ` +
 			"go_heap_max")
 	}
-	return heap, machine, nil
+	return heap, shares, nil
+}
+
+// leastRest returns the smallest share, or GoHeapMax if that is less. bound is the limit that
+// leaves it, zero if none does.
+func (p Plan) leastRest(shares []limitShare) (heap GoHeap, bound platform.Limit) {
+	heap = GoHeap{Limit: planHeapMax, Reserve: restReserve}
+	if most := p.GoHeapMax; most != 0 {
+		heap.Limit, heap.From = most, "go_heap_max "+SizeText(most)
+	}
+	for _, of := range shares {
+		limit, share := of.limit, of.share
+		if share < heap.Limit {
+			heap.Limit, heap.From = share, fmt.Sprintf("the rest of %s %s", limit.Name, SizeText(limit.Bytes))
+			bound = limit
+		}
+	}
+	return heap, bound
+}
+
+// isMachines reports whether a limit is the machine's memory.
+func isMachines(limit platform.Limit) bool {
+	return limit.Name == "physical memory" || limit.Name == "commit limit"
+}
+
+// restOf returns the share of the Go heap in the bytes that a limit leaves for the plan.
+func restOf(limit platform.Limit, left uint64, c claim) uint64 {
+	share := left - min(left, c.size+c.cHeap+c.beside+restReserve)
+	switch {
+	case limit.Name == "RLIMIT_AS":
+		share = goArenas(share)
+	case !countsAddresses(limit):
+		share -= share / pageEntries // its own page tables
+	}
+	return share
 }
 
 // goArenaSize is the unit in which the runtime reserves addresses for its heap.
@@ -192,6 +224,18 @@ func moreThreads() (more int, stack uint64) {
 	}
 	processors := runtime.GOMAXPROCS(0)
 	return max(0, processors+processors/2+others-count), stack
+}
+
+// goLive returns the bytes that the last collection found live, and the bytes of Go memory that
+// aren't objects: stacks, the runtime's own tables, and the rest of pages with objects. Tests
+// replace it.
+var goLive = func() (live, others uint64) {
+	s := readMetrics(metricLive, metricTotal, metricReleased, metricFree, metricObjects)
+	others = s[1].Value.Uint64()
+	for _, part := range s[2:] {
+		others -= min(others, part.Value.Uint64())
+	}
+	return s[0].Value.Uint64(), others
 }
 
 // goMemory returns the bytes that the Go runtime has mapped, and how many it hasn't returned to the

@@ -37,14 +37,14 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 	if err != nil {
 		return nil, err
 	}
-	machine := false
+	f := &b.follow
 	if plan.GoHeap == Rest {
-		if b.heap, machine, err = b.plan.goRest(l, b.plan.keeps(l), readLimits()); err != nil {
+		if f.heap, f.shares, err = b.plan.goRest(l, b.plan.keeps(l), readLimits()); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
 		}
-		b.plan.GoHeap, l.plan.GoHeap, l.goRest = b.heap.Limit, b.heap.Limit, true
+		b.plan.GoHeap, l.plan.GoHeap, l.goRest = f.heap.Limit, f.heap.Limit, true
 	}
-	restore, err := takeGoShare(l, &b.heap)
+	restore, err := f.takeGoShare(l)
 	if err != nil {
 		return nil, err
 	}
@@ -53,12 +53,14 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 		restore()
 		return nil, fmt.Errorf("budget %q: %w", plan.Name, err)
 	}
-	if machine && b.heap.Limit == b.plan.GoHeap { // no operator's limit is lower
+	_, bound := b.plan.leastRest(f.shares)
+	if isMachines(bound) && f.heap.Limit == b.plan.GoHeap { // no operator's limit is lower
 		b.refused = append(b.refused, fmt.Sprintf(`go_heap: "rest" is %s of the machine's memory, as no lower limit `+
 			"is in force: the collector may not run before the Go heap has as much; set go_heap_max, or a limit of "+
-			"the process", SizeText(b.heap.Limit)))
+			"the process", SizeText(f.heap.Limit)))
 	}
 	b.cycles = collections()
+	b.followLimits(l)
 	return b, nil
 }
 

@@ -81,7 +81,7 @@ func (b *Budget) goHeap() GoHeap {
 	if platform.GoBacked && !b.foreign() {
 		used -= min(used, b.Size()) // the budget is Go memory that is reported apart
 	}
-	heap := b.heap
+	heap := b.follow.goHeap()
 	heap.Used, heap.Collections = used, s[2].Value.Uint64()-b.cycles
 	return heap
 }

@@ -30,8 +30,8 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 		return err
 	}
 	plan = plan.resolved()
-	if plan.GoHeap == Rest && b.heap.Reserve != 0 {
-		plan.GoHeap = b.plan.GoHeap // worked out at Open, and stays
+	if plan.GoHeap == Rest && b.follow.rest() {
+		plan.GoHeap = b.plan.GoHeap // as of Open
 	}
 	if err := b.onlySizesDiffer(plan); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget/internal/seam"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/stack"
 )
@@ -114,6 +115,7 @@ func (r Report) clone() Report {
 	}
 	r.CHeap.ArenaReport = r.CHeap.clone()
 	r.Outside.Largest = slices.Clone(r.Outside.Largest)
+	r.GoHeap.Moves = slices.Clone(r.GoHeap.Moves)
 	r.Plan.Regions, r.Plan.Expected = slices.Clone(r.Plan.Regions), slices.Clone(r.Plan.Expected)
 	return r
 }
@@ -328,8 +330,8 @@ func (p *published) size(arena int) uint64 {
 
 // GoHeap is the Go runtime's memory in the whole process, outside the budget. Sizes are in bytes.
 type GoHeap struct {
-	// Limit is the collector's limit: the plan's go_heap, or a lower limit (see From). It is 0 if
-	// the plan has no go_heap.
+	// Limit is the collector's limit: the plan's go_heap, or another limit (see From). It is 0 if
+	// the plan has no go_heap. With the [Rest] it follows the limits of the process.
 	Limit uint64 `json:"limit"`
 	// From is the origin of a Limit that isn't a number of the plan: "the rest of cgroup memory.max
 	// 524288KiB", or a lower GOMEMLIMIT of the operator.
@@ -341,4 +343,11 @@ type GoHeap struct {
 	// Used is the bytes that the runtime has from the system, as its memory limit counts them.
 	Used        uint64 `json:"used"`
 	Collections uint64 `json:"collections"` // since Open
+	// Moves has the last 16 changes of the limits of the process since Open, a line each, with the
+	// time and the change of Limit.
+	Moves []string `json:"moves,omitempty"`
+	// Events has the sums of the kernel's events of memory since Open, with the file and the
+	// pressure of the last ones. It is zero if there were none, or if the kernel doesn't count them
+	// ([platform.WatchLimits]).
+	Events platform.LimitEvents `json:"events,omitzero"`
 }

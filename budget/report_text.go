@@ -112,18 +112,27 @@ func hitText(c stack.CacheCounts) string {
 	return fmt.Sprintf("%.1f%% hits of %d reads", 100*float64(c.Hits)/float64(c.Hits+c.Misses), c.Hits+c.Misses)
 }
 
-// goHeapText returns a line about the Go heap's limit, unless the plan has it as a number.
+// goHeapText returns lines about the Go heap's limit, unless the plan has it as a number and no
+// limit has moved.
 func (r Report) goHeapText() string {
+	var out strings.Builder
 	switch h := r.GoHeap; {
 	case h.Limit == 0 && r.Plan.GoHeap == 0:
-		return "  Go heap: no limit (the plan has no go_heap)\n"
+		out.WriteString("  Go heap: no limit (the plan has no go_heap)\n")
 	case h.Reserve != 0:
-		return fmt.Sprintf("  Go heap: limit %s, %s; %s stay in reserve\n", SizeText(h.Limit), h.From,
+		fmt.Fprintf(&out, "  Go heap: limit %s, %s; %s stay in reserve\n", SizeText(h.Limit), h.From,
 			SizeText(h.Reserve))
 	case h.From != "":
-		return fmt.Sprintf("  Go heap: limit %s, %s\n", SizeText(h.Limit), h.From)
+		fmt.Fprintf(&out, "  Go heap: limit %s, %s\n", SizeText(h.Limit), h.From)
 	}
-	return ""
+	for _, line := range r.GoHeap.Moves {
+		fmt.Fprintf(&out, "  Go heap: %s\n", line)
+	}
+	if e := r.GoHeap.Events; e.File != "" {
+		fmt.Fprintf(&out, "  Go heap: %s: above memory.high %s, at memory.max %s, out of memory %s\n", e.File,
+			times(int(e.High)), times(int(e.Max)), times(int(e.OOM)))
+	}
+	return out.String()
 }
 
 // text returns a line, or "" for a report of an earlier version.

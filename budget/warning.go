@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget/internal/seam"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/stack"
 )
@@ -39,6 +40,16 @@ import (
 // blocks that the heap keeps for the next request don't count. In a Warning of C's heap, Size is
 // without reserve and runtime, and Labels is empty. A goroutine of package malloc calls OnWarn
 // within 100 ms. After Close it calls OnWarn at most once more.
+//
+// If the plan has a GoHeap, two more warnings have no Share. If a limit of the process falls below
+// the bytes that the plan, C's heap and the Go heap need, Arena is the limit's name ("cgroup
+// memory.max"), Key the ways to raise it, Size its new bound, and Used the bytes that are needed.
+// Labels are then the plan, C's heap and the Go heap: its live objects with a margin if GoHeap is
+// the Rest. Nothing is taken from the plan. If the kernel counts events of memory in a cgroup of
+// the process, Arena is "cgroup", Events has the counts, and Size is the limit of the Go heap. A
+// goroutine of the library calls OnWarn, for events at most once a second for each cgroup. Without
+// an OnWarn, the first of these warnings and each one that doubles their number are a line on
+// standard error.
 type Warning struct {
 	Arena string // as in reports: "level", "room 3", "c_heap"
 	Key   string // of the size in the plan: "regions[2].size"
@@ -48,10 +59,16 @@ type Warning struct {
 	// Labels are the three largest holders of the arena, the largest first: labels, open scopes
 	// without the bytes of their labels, and temporaries. Peak and Allocated aren't set.
 	Labels [3]scope.Usage
+	// Events are the kernel's events since the last warning of the cgroup. File is "" in other
+	// warnings.
+	Events platform.LimitEvents
 }
 
 // String returns the warning as one line of text, like that of a [scope.FullError].
 func (w Warning) String() string {
+	if w.Share == 0 {
+		return w.limitText()
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s holds %d of %d bytes, and warns at %d%%", w.Arena, w.Used, w.Size, w.Share)
 	between := "; held by "
