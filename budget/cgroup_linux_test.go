@@ -2,12 +2,9 @@ package budget_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -17,43 +14,8 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/tests/step"
 )
-
-// memoryGroup makes a memory cgroup of either version, with a limit below this process's own. The
-// end of the test removes it. If it can't be made, why is the reason.
-func memoryGroup(t *testing.T, limit uint64) (directory, why string) {
-	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return "", err.Error()
-	}
-	for line := range strings.Lines(string(own)) {
-		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(fields) < 3 {
-			continue
-		}
-		root, file := "", "memory.limit_in_bytes"
-		switch {
-		case fields[1] == "memory":
-			root = "/sys/fs/cgroup/memory"
-		case fields[0] == "0":
-			root, file = "/sys/fs/cgroup", "memory.max"
-		default:
-			continue
-		}
-		directory := filepath.Join(root, fields[2], fmt.Sprintf("upfront-test-%d", os.Getpid()))
-		if err := os.Mkdir(directory, 0o755); err != nil {
-			why = err.Error()
-			continue
-		}
-		t.Cleanup(func() { assert.NoError(t, os.Remove(directory)) })
-		if err := os.WriteFile(filepath.Join(directory, file), fmt.Append(nil, limit), 0); err != nil {
-			why = err.Error()
-			continue
-		}
-		return directory, ""
-	}
-	return "", "no memory cgroup can be made: " + why
-}
 
 // TestOpenNearTheLimitOfAGroup requests less and less memory in a real cgroup. Each Open fails with
 // numbers, or leaves enough memory to continue. No process is killed.
@@ -64,10 +26,11 @@ func TestOpenNearTheLimitOfAGroup(t *testing.T) {
 			"go test -run NearTheLimit ./budget")
 	}
 	if os.Getenv(inside) == "" {
-		group, why := memoryGroup(t, limit)
+		group, why := step.MemoryGroup(limit)
 		if why != "" {
 			t.Skip(why)
 		}
+		t.Cleanup(func() { assert.NoError(t, os.Remove(group)) })
 		if err := exec.Command(os.Args[0], "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
 			t.Skip("an emulator that does not start programs: ", err)
 		}

@@ -88,12 +88,13 @@ var programs = map[string]func(a args, out io.Writer) (int, error){
 		defer C.free(unsafe.Pointer(name))
 		return int(C.work_misuse(name)), nil
 	},
-	"idle":  idle,
-	"short": short,
-	"parks": parks,
-	"split": split,
-	"looks": looks,
-	"moves": moves,
+	"idle":   idle,
+	"short":  short,
+	"parks":  parks,
+	"split":  split,
+	"looks":  looks,
+	"moves":  moves,
+	"follow": follow,
 
 	"requests": requests,
 	"calls":    calls,

@@ -17,18 +17,18 @@ func MemoryGroup(limit uint64) (directory, why string) {
 	}
 	for line := range strings.Lines(string(own)) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		root, file := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		root := "/sys/fs/cgroup/memory"
 		switch {
 		case len(fields) < 3:
 			continue
 		case fields[0] == "0":
-			root, file = "/sys/fs/cgroup", "memory.max"
+			root = "/sys/fs/cgroup"
 		case fields[1] != "memory":
 			continue
 		}
 		directory, err = os.MkdirTemp(filepath.Join(root, fields[2]), "upfront-")
 		if err == nil {
-			if err = os.WriteFile(filepath.Join(directory, file), fmt.Append(nil, limit), 0); err == nil {
+			if err = SetGroupLimit(directory, limit); err == nil {
 				return directory, ""
 			}
 			_ = os.Remove(directory)
@@ -36,4 +36,18 @@ func MemoryGroup(limit uint64) (directory, why string) {
 		why = err.Error()
 	}
 	return "", "no memory cgroup can be made: " + why
+}
+
+// GroupLimits are the files with the limit of a memory cgroup, in version 1 and 2.
+var GroupLimits = [2]string{"memory.limit_in_bytes", "memory.max"}
+
+// SetGroupLimit sets the limit of a memory cgroup in bytes. A limit below the group's use is an
+// error in version 1. In version 2 the kernel may end processes of the group.
+func SetGroupLimit(directory string, limit uint64) (err error) {
+	for _, name := range GroupLimits {
+		if err = os.WriteFile(filepath.Join(directory, name), fmt.Append(nil, limit), 0); !os.IsNotExist(err) {
+			return err
+		}
+	}
+	return err
 }

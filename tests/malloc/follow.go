@@ -1,0 +1,109 @@
+//go:build linux && cgo
+
+package main
+
+// #include <stdlib.h>
+import "C"
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+// Bytes of the plan that follow opens, and of what it keeps in each share. The C heap's pages are
+// not all used.
+const (
+	followRegion  = 32 * budget.MiB
+	followCHeap   = 64 * budget.MiB
+	followInC     = 24 * budget.MiB
+	followLive    = 24 * budget.MiB
+	followGarbage = 64 * budget.KiB // of one object
+)
+
+// kept is the live heap of follow.
+var kept [][]byte
+
+// follow fills a region, C's heap and the Go heap in a cgroup, and obeys commands on standard
+// input:
+//
+//	garbage BYTES  allocate bytes on the Go heap, and keep none; print the collections
+//	quiet          return Go's free memory to the system
+//	moved LIMIT    wait until the collector's limit is another one
+func follow(_ args, out io.Writer) (int, error) {
+	b, err := budget.Open(budget.Plan{
+		Name:    "pond",
+		Regions: []budget.RegionPlan{{Name: "level", Size: followRegion}},
+		GoHeap:  budget.Rest,
+		CHeap:   budget.CHeapPlan{Size: followCHeap},
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer b.Close()
+	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*byte, error) {
+		bytes := s.Bytes(followRegion / 2)
+		for i := range bytes {
+			bytes[i] = 1
+		}
+		return &bytes[0], nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	const each = budget.MiB
+	for range followInC / each {
+		block := C.malloc(each)
+		defer C.free(block)
+		clear(unsafe.Slice((*byte)(block), each))
+	}
+	for range followLive / followGarbage {
+		kept = append(kept, fresh())
+	}
+	fmt.Fprintln(out, "limit", debug.SetMemoryLimit(-1))
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		command, number := "", int64(0)
+		_, _ = fmt.Sscan(lines.Text(), &command, &number) // a command may lack the number
+		switch command {
+		case "garbage":
+			before := b.Report().GoHeap.Collections
+			for range number / followGarbage {
+				fresh()
+			}
+			heap := b.Report().GoHeap
+			fmt.Fprintln(out, "collections", heap.Collections-before, "used", heap.Used)
+		case "quiet":
+			debug.FreeOSMemory()
+			fmt.Fprintln(out, "quiet")
+		case "moved":
+			end := time.Now().Add(5 * time.Minute)
+			for debug.SetMemoryLimit(-1) == number && time.Now().Before(end) {
+				time.Sleep(time.Millisecond)
+			}
+			fmt.Fprintln(out, "limit", debug.SetMemoryLimit(-1))
+		}
+	}
+	runtime.KeepAlive(kept)
+	fmt.Fprint(out, b.Report())
+	return 0, nil
+}
+
+// fresh returns a new object of the Go heap, with all its bytes written.
+//
+//go:noinline
+func fresh() []byte {
+	block := make([]byte, followGarbage)
+	for i := range block {
+		block[i] = 1
+	}
+	return block
+}

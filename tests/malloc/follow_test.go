@@ -1,0 +1,109 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+// TestFollowsALimit: in a cgroup whose limit falls from 512 MiB to 256 and rises to 1024, the
+// collector's limit follows. The program has garbage, C's heap and a region meanwhile, isn't ended,
+// and collects no more often than its garbage needs.
+func TestFollowsALimit(t *testing.T) {
+	step.Needs(t, step.Check)
+	if arena_c.Race || arena_c.Asan {
+		t.Skip("a build with -race or -asan needs more memory than the group has: run it without, " +
+			"go test -run FollowsALimit ./tests/malloc")
+	}
+	const MiB = budget.MiB
+	group, why := step.MemoryGroup(512 * MiB)
+	if why != "" {
+		t.Skip(step.Unproven + why)
+	}
+	defer func() { assert.NoError(t, os.Remove(group)) }()
+	cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group, os.Args[0], "follow")
+	cmd.Env = append(os.Environ(), childVariable+"=1", "GOMEMLIMIT=off")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	pipe, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, step.Start(cmd))
+	defer func() {
+		_ = cmd.Process.Kill() // if the test has failed
+		_ = cmd.Wait()
+	}()
+	out := bufio.NewReader(pipe)
+	reply := func(word string) (first, second uint64) {
+		line, err := out.ReadString('\n')
+		require.NoError(t, err, "killed? %s", line)
+		if word != "quiet" {
+			list := numbers(t, line, word)
+			first, second = list[0], list[len(list)-1]
+		}
+		return first, second
+	}
+	tell := func(text string, args ...any) {
+		_, err := fmt.Fprintf(in, text+"\n", args...)
+		require.NoError(t, err)
+	}
+	limit, _ := reply("limit")
+	// garbage allocates bytes, and expects no more collections than their number and the limit need:
+	// with a part of the room above the live heap for each. A limit at the live heap, or below, would
+	// collect for each few KiB.
+	garbage := func(bytes uint64) (used uint64) {
+		tell("garbage %d", bytes)
+		count, used := reply("collections")
+		room := limit - followLive - 16*MiB // with the runtime's own memory, and its margin
+		assert.LessOrEqual(t, count, 3*bytes/room+4, "limit %d", limit)
+		t.Logf("Go's limit is %d KiB: %d MiB of garbage, %d collections, %d KiB used", limit/budget.KiB, bytes/MiB,
+			count, used/budget.KiB)
+		return used
+	}
+	move := func(to uint64) {
+		tell("moved %d", limit)
+		begin := time.Now()
+		require.NoError(t, step.SetGroupLimit(group, to))
+		before := limit
+		limit, _ = reply("limit")
+		t.Logf("%d MiB: Go's limit followed after %v", to/MiB, time.Since(begin))
+		require.NotEqual(t, before, limit)
+	}
+	first := limit
+	assert.Greater(t, garbage(1024*MiB), uint64(256*MiB), "the limit allows it")
+	tell("quiet") // else the kernel refuses the limit, or ends the program
+	reply("quiet")
+	move(256 * MiB)
+	second := limit
+	assert.Less(t, limit, uint64(256*MiB-followRegion-followCHeap))
+	assert.Greater(t, limit, uint64(followLive+16*MiB))
+	assert.Less(t, garbage(2048*MiB), uint64(256*MiB))
+	move(1024 * MiB)
+	assert.Greater(t, limit, uint64(1024*MiB-followRegion-followCHeap-64*MiB))
+	assert.Greater(t, garbage(1024*MiB), uint64(256*MiB))
+	require.NoError(t, in.Close())
+	var text strings.Builder
+	_, err = out.WriteTo(&text)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait(), text.String())
+	for _, step := range []struct{ from, to, was, is uint64 }{
+		{512 * MiB, 256 * MiB, first, second}, {256 * MiB, 1024 * MiB, second, limit},
+	} {
+		size := budget.SizeText
+		assert.Regexp(t, fmt.Sprintf(`(?m)^  Go heap: \S+Z cgroup .*%s -> %s.*: limit %s -> %s$`, size(step.from),
+			size(step.to), size(step.was), size(step.is)), text.String())
+	}
+}
