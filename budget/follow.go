@@ -151,7 +151,7 @@ func (b *Budget) moveLimits(limits []platform.Limit, unread []string) (warned []
 }
 
 // sharesOf returns the share of each limit, and the changes since the last call as text. A limit
-// that stays keeps its share, whatever other processes use. changed has the limits with a new
+// that stays keeps its share, also if other processes use more. changed has the limits with a new
 // bound.
 func (b *Budget) sharesOf(limits []platform.Limit) (shares []limitShare, text string, changed []platform.Limit) {
 	f := &b.follow
@@ -185,8 +185,8 @@ func (b *Budget) sharesOf(limits []platform.Limit) (shares []limitShare, text st
 }
 
 // taken returns the bytes of a limit that other processes and memory outside the plan take: its use
-// without the resident parts of the plan, of the Go heap and of C's heap. It is at least what is
-// measured outside.
+// without the resident parts of the plan, of the Go heap and of C's heap. It is at least the
+// bytes that measureOutside returns.
 func (b *Budget) taken(limit platform.Limit) uint64 {
 	f := &b.follow
 	mapped, present := goMemory()
@@ -250,7 +250,7 @@ func (b *Budget) leastLive() uint64 {
 	return max(f.plan.goLeast(), live+others+max(live/liveMargin, liveMarginMin))
 }
 
-// limitSet is what set has done.
+// limitSet is the result of set.
 type limitSet uint8
 
 const (
@@ -358,7 +358,8 @@ func (b *Budget) warnOfLimit(w Warning, count *uint64) {
 		return
 	}
 	if *count++; bits.OnesCount64(*count) == 1 {
-		fmt.Fprintf(warnings, "upfront: budget %q: %s\n", b.plan.Name, w) // a lost line loses only that
+		// an error of standard error has no better place
+		fmt.Fprintf(warnings, "upfront: budget %q: %s\n", b.plan.Name, w)
 	}
 }
 

@@ -151,8 +151,8 @@ func TestGoHeapFollowsALimit(t *testing.T) {
 	assert.Equal(t, limit, debug.SetMemoryLimit(-1), "a move after Close")
 }
 
-// TestGoHeapFollowsParents: the least rest counts. A limit that stays keeps its share, whatever
-// others use meanwhile.
+// TestGoHeapFollowsParents: the least rest counts. A limit that stays keeps its share, also
+// if others use more.
 func TestGoHeapFollowsParents(t *testing.T) {
 	const MiB = budget.MiB
 	parent := groupOf(600 * MiB)
@@ -230,7 +230,7 @@ func TestGoHeapOfALimitBelowItsUse(t *testing.T) {
 }
 
 // TestCollectsForALimitBelowItsUse: Go's memory goes back when a limit falls below it, and the live
-// heap is measured anew.
+// heap is measured again.
 func TestCollectsForALimitBelowItsUse(t *testing.T) {
 	const MiB = budget.MiB
 	f := follow(t, restful(t), groupOf(512*MiB))
@@ -361,7 +361,8 @@ func TestEventsOfTheKernel(t *testing.T) {
 	f.Pressed(platform.LimitEvents{File: file, OOM: 1})
 	r := f.Report()
 	assert.Equal(t, platform.LimitEvents{File: file, High: 3, Max: 1, OOM: 1}, r.GoHeap.Events, "no pressure is known")
-	assert.Contains(t, r.String(), "  Go heap: "+file+": above memory.high 3 times, at memory.max once, out of memory once\n")
+	assert.Contains(t, r.String(),
+		"  Go heap: "+file+": above memory.high 3 times, at memory.max once, out of memory once\n")
 	require.NoError(t, f.Close())
 	plan.OnWarn = func(w budget.Warning) { f.warned = append(f.warned, w) }
 	n := out.Len()

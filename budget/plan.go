@@ -43,12 +43,27 @@ type Plan struct {
 	// MiB for the rest of the process; the smallest result is GoHeap. For RLIMIT_DATA and RLIMIT_AS
 	// Open also subtracts the stacks of the threads that the runtime may still make; for other
 	// limits, page tables. A cgroup's memory.high counts as a limit, and so does the machine's free
-	// memory. Open fails if the result is less than 4 MiB. [Budget.Plan] has the result, and
-	// Report.GoHeap names the limit behind it.
+	// memory. Open fails if the result is less than 4 MiB. [Budget.Plan] has the result as of Open,
+	// and Report.GoHeap names the limit behind it.
+	//
+	// On Linux the Rest follows the limits of cgroups from Open to Close ([platform.WatchLimits]).
+	// When a limit of the process's group, or of a group above, is changed in place, the budget
+	// computes GoHeap again, mostly within milliseconds, and sets the runtime's memory limit. If
+	// the Go heap has more than that, the budget collects garbage and returns free memory to the
+	// system. The limit never falls below the live heap with a margin of a quarter, at least 4 MiB,
+	// because the collector would run all the time. A limit that the program has set since by
+	// debug.SetMemoryLimit stays. A GoHeap of a number stays too; only warnings and the report
+	// follow the limits. Report.GoHeap.Moves names each change.
+	//
+	// If a limit falls below the bytes that the process holds, nothing is taken from regions and
+	// C's heap: OnWarn gets a [Warning]. In version 2 of cgroups the kernel may end a process of
+	// the group before the write of such a memory.max returns. So lower memory.high first, which
+	// the Go heap follows, and memory.max once the memory has gone back. Version 1 refuses such a
+	// limit. A process that moves to another group isn't followed.
 	GoHeap uint64
-	// GoHeapMax is the most that a GoHeap with the Rest may be; 0 is no bound. Where only the
-	// machine's memory is a limit, the rest may be so large that the collector doesn't run for
-	// long. Without a GoHeapMax, Report.NotGranted has a line then.
+	// GoHeapMax is the most that a GoHeap with the Rest may be, also when limits move; 0 is no
+	// bound. Where only the machine's memory is a limit, the rest may be so large that the
+	// collector doesn't run for long. Without a GoHeapMax, Report.NotGranted has a line then.
 	GoHeapMax uint64
 	// CHeap is the memory of C's malloc, apart from the budget. It needs Linux, and an import of
 	// package arena/with/malloc.
@@ -69,7 +84,7 @@ type Plan struct {
 	// Open, Temp or Close of a scope, a Do, a constructor that fails, a Load, Rewind or Release.
 	// Owners of slots may call OnWarn at the same time. For C's heap, and for heaps in a region, a
 	// goroutine of the library calls OnWarn, mostly within 100 ms of the crossing, while the owners
-	// go on.
+	// go on. Another goroutine of the library calls OnWarn for limits of the process.
 	//
 	// OnWarn must not use the part's memory: it can't allocate, open a scope or load there. It may
 	// call [Budget.Published]. If OnWarn panics, the call that noticed the crossing panics, and a

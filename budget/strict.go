@@ -159,6 +159,9 @@ var rare = map[string]bool{
 	here + "Region.Trim":           true,
 	here + "(*Budget).NoHeap":      true,
 	here + "(*leftOpen).add":       true, // of leaks at NextFrame
+	here + "(*Budget).settle":      true, // after a limit of the process has moved
+
+	module + "platform.(*limitWatch).run": true, // when it moves
 
 	module + "budget/inside.Of":                 true,
 	module + "budget/inside.OfRegion":           true,

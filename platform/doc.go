@@ -31,8 +31,8 @@
 //   - [Reservation.Release] returns the memory to the system and keeps the addresses for the next
 //     Reserve of the same class. [Reservation.Return] keeps only the head.
 //   - [ReserveSparse] is for checked builds, which place objects far apart.
-//   - [Limits] lists the limits of the process, and how to raise them. [Keeps] reports whether
-//     Reserve would reuse a range.
+//   - [Limits] lists the limits of the process, and how to raise them. [WatchLimits] reports their
+//     changes. [Keeps] reports whether Reserve would reuse a range.
 //   - [Faults], [ResidentPeak] and [Reservation.Missing] measure page faults and present pages.
 //   - [Track] finds the pages of a range that are written to.
 //   - [InjectFault] makes a request to the system fail, for tests.

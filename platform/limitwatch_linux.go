@@ -45,7 +45,7 @@ type limitWatch struct {
 	pressed func(LimitEvents)
 }
 
-// fileKind is what a watch reads in a file.
+// fileKind is the kind of contents that a watch reads in a file.
 type fileKind uint8
 
 const (
@@ -98,7 +98,7 @@ func (t teller) watchLimits(newAlarm func(files []string, ticks bool) alarm, mov
 	return w.alarm.close, nil
 }
 
-// find opens the files. ticks reports whether no write tells of a change of one of them.
+// find opens the files. ticks reports whether one of them changes without a write.
 func (w *limitWatch) find() (ticks bool) {
 	mountinfo, own := w.t.text("proc/self/mountinfo"), w.t.text("proc/self/cgroup")
 	for _, directory := range cgroupDirectories(mountinfo, own, unified) {
@@ -323,7 +323,7 @@ func (w *limitWatch) press() {
 		}
 		var more [3]uint64
 		for i := range more {
-			more[i] = f.counts[i] - min(f.counts[i], f.told[i]) // a group that is made anew counts from 0
+			more[i] = f.counts[i] - min(f.counts[i], f.told[i]) // a new group's counts begin at 0
 		}
 		f.told, f.next = f.counts, now.Add(eventsPause)
 		if more == [3]uint64{} {

@@ -250,7 +250,7 @@ func TestEventsOfGroups(t *testing.T) {
 		w.after(lookPause, local, "gone")
 		assert.Empty(t, w.events)
 		w.after(lookPause, local, "high 3\nmax 8\noom 8\n")
-		assert.Empty(t, w.events, "a group that is made anew")
+		assert.Empty(t, w.events, "a new group")
 		w.after(lookPause, local, "high 4\nmax 8\noom 8\n")
 		assert.Equal(t, []LimitEvents{{File: local, High: 1, PSI: true, Some: 12.5}}, w.events)
 	})
@@ -371,7 +371,7 @@ func TestLooksMakeNoGarbage(t *testing.T) {
 	}
 }
 
-// TestWatchOfThisProcess: stop, also twice and amid looks, ends a watch of real files.
+// TestWatchOfThisProcess: stop, also a second one, ends a watch of real files.
 func TestWatchOfThisProcess(t *testing.T) {
 	if _, err := WatchLimits(func([]Limit, []string) {}, nil); err != nil {
 		t.Skip("no memory cgroup: ", err)
@@ -397,7 +397,8 @@ func TestWatchOfThisProcess(t *testing.T) {
 }
 
 func FuzzBoundIn(f *testing.F) {
-	for _, text := range []string{"max\n", "12\n", "18446744073709551615\n", "18446744073709551616\n", "5", "\n", "-1\n"} {
+	for _, text := range []string{"max\n", "12\n", "18446744073709551615\n", "18446744073709551616\n", "5", "\n",
+		"-1\n"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -409,9 +410,9 @@ func FuzzBoundIn(f *testing.F) {
 			assert.True(t, ok)
 		case state == noBound:
 			assert.True(t, string(text) == "max\n" || ok && unlimited(want))
-		case ok && len(text) > 0 && bytes.HasSuffix(text, []byte("\n")) && !strings.ContainsAny(string(text[:len(text)-1]),
-			" \t\r\n\v\f+\u0085\u00a0"):
-			assert.Fail(t, "a number was not read", "%q", text)
+		case ok && bytes.HasSuffix(text, []byte("\n")):
+			digits := strings.TrimSpace(string(text))
+			assert.NotEqual(t, digits+"\n", string(text), "a number was not read")
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/upfront-mem/upfront/arena/blob"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/cache"
 	"github.com/upfront-mem/upfront/scope/container"
@@ -162,6 +163,18 @@ var full = []message{
 			}))
 		})
 		return text
+	}},
+	{"limits", func() string {
+		return budget.Warning{Arena: "cgroup memory.max",
+			Key:  "docker run --memory, systemd MemoryMax (/sys/fs/cgroup/memory.max)",
+			Used: 320 * budget.MiB, Size: 256 * budget.MiB,
+			Labels: [3]scope.Usage{{Name: "plan", Bytes: 128 * budget.MiB}, {Name: "c_heap", Bytes: 64 * budget.MiB},
+				{Name: "go_heap", Bytes: 100 * budget.MiB}}}.String()
+	}},
+	{"limits", func() string {
+		return budget.Warning{Arena: "cgroup", Key: "go_heap", Size: 100 * budget.MiB,
+			Events: platform.LimitEvents{File: "/sys/fs/cgroup/memory.events.local", High: 12, PSI: true, Some: 7.5,
+				Full: 1.25}}.String()
 	}},
 }
 

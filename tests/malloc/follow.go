@@ -20,8 +20,8 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Bytes of the plan that follow opens, and of what it keeps in each share. The C heap's pages are
-// not all used.
+// Bytes of the plan that follow opens, and of the blocks that it keeps. The region and the C heap
+// have free pages.
 const (
 	followRegion  = 32 * budget.MiB
 	followCHeap   = 64 * budget.MiB

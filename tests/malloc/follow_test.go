@@ -61,9 +61,9 @@ func TestFollowsALimit(t *testing.T) {
 		require.NoError(t, err)
 	}
 	limit, _ := reply("limit")
-	// garbage allocates bytes, and expects no more collections than their number and the limit need:
-	// with a part of the room above the live heap for each. A limit at the live heap, or below, would
-	// collect for each few KiB.
+	// garbage allocates bytes. It expects no more collections than their number and the limit need:
+	// the room above the live heap, divided by 3, is for each. With a limit at the live heap the
+	// collector would run for each few KiB.
 	garbage := func(bytes uint64) (used uint64) {
 		tell("garbage %d", bytes)
 		count, used := reply("collections")
