@@ -410,6 +410,24 @@ func TestMovesAmidReportsAndClose(t *testing.T) {
 	}
 }
 
+// TestCloseDuringAMove: a move that Close overtakes leaves the limit as Close has restored it, and
+// warns of nothing.
+func TestCloseDuringAMove(t *testing.T) {
+	old := debug.SetMemoryLimit(200 * budget.MiB) // the budget's and the operator's are the same
+	t.Cleanup(func() { debug.SetMemoryLimit(old) })
+	f := follow(t, restful(t), groupOf(512*budget.MiB))
+	limit, live := int64(0), uint64(300*budget.MiB)
+	defer budget.SetGoLive(func() (uint64, uint64) { return live, 0 }, func() {
+		assert.NoError(t, f.Close())
+		limit, live = debug.SetMemoryLimit(-1), 8*budget.MiB
+	})()
+	defer budget.SetGoMemory(450*budget.MiB, 400*budget.MiB)()
+	defer budget.SetWarnings(nil)() // a write would panic
+	f.Moved([]platform.Limit{groupOf(128 * budget.MiB)}, nil)
+	assert.True(t, f.Closed())
+	assert.Equal(t, limit, debug.SetMemoryLimit(-1))
+}
+
 // TestBudgetInABubble: a watch of real limits doesn't stop the clock of a bubble, and ends by
 // Close.
 func TestBudgetInABubble(t *testing.T) {
