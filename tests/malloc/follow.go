@@ -69,7 +69,7 @@ func follow(_ args, out io.Writer) (int, error) {
 	for range followLive / followGarbage {
 		kept = append(kept, fresh())
 	}
-	fmt.Fprintln(out, "limit", debug.SetMemoryLimit(-1))
+	fmt.Fprintln(out, "limit", debug.SetMemoryLimit(-1), "share", b.Report().GoHeap.Limit)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		command, number := "", int64(0)
 		_, _ = fmt.Sscan(lines.Text(), &command, &number) // a command may lack the number
@@ -89,7 +89,7 @@ func follow(_ args, out io.Writer) (int, error) {
 			for debug.SetMemoryLimit(-1) == number && time.Now().Before(end) {
 				time.Sleep(time.Millisecond)
 			}
-			fmt.Fprintln(out, "limit", debug.SetMemoryLimit(-1))
+			fmt.Fprintln(out, "limit", debug.SetMemoryLimit(-1), "share", b.Report().GoHeap.Limit)
 		}
 	}
 	runtime.KeepAlive(kept)
