@@ -45,12 +45,10 @@ type Budget struct {
 	left      *leftOpen
 	restoreGo func()
 	cHeap     bool // C's malloc is this budget's
-	// the system has made all pages of C's malloc present
-	cHeapPresent bool
-	heaps        heapLooks
-	cycles       uint64 // collections until the end of Open
-	published    published
-	resident     atomic.Uint64 // bytes present when last measured
+	heaps     heapLooks
+	cycles    uint64 // collections until the end of Open
+	published published
+	resident  atomic.Uint64 // bytes present when last measured
 
 	mu      sync.Mutex // guards the fields below, and the plan's regions and size, and cost
 	whole   *load      // a running Close, Trim or Reconfigure of the budget

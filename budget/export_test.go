@@ -55,10 +55,10 @@ func SetGoLive(read func() (live, others uint64), collects func()) (restore func
 	return func() { goLive, collect = beforeLive, beforeCollect }
 }
 
-// SetOutside replaces the measure of memory outside the plan until restore.
-func SetOutside(bytes, err uint64) (restore func()) {
+// SetOutside replaces the measure of memory outside the plan, for limits that move, until restore.
+func SetOutside(o Outside) (restore func()) {
 	before := measureOutside
-	measureOutside = func(*Budget) (uint64, uint64, bool) { return bytes, err, true }
+	measureOutside = func(*Budget) Outside { return o }
 	return func() { measureOutside = before }
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 )
@@ -31,9 +32,8 @@ var (
 	watchLimits = platform.WatchLimits
 	// collect runs the collector and returns the free memory of the Go heap to the system.
 	collect = debug.FreeOSMemory
-	// measureOutside returns the resident bytes of the process that no part of the plan, the Go
-	// heap, C's heap or a file has, and the bound of its error.
-	measureOutside = func(*Budget) (bytes, err uint64, known bool) { return 0, 0, false }
+	// measureOutside is Budget.outside.
+	measureOutside = func(b *Budget) Outside { return b.outside(false) }
 	// warnings gets the warnings of a plan without OnWarn.
 	warnings io.Writer = os.Stderr
 )
@@ -186,30 +186,50 @@ func (b *Budget) sharesOf(limits []platform.Limit) (shares []limitShare, text st
 
 // taken returns the bytes of a limit that other processes and memory outside the plan take: its use
 // without the resident parts of the plan, of the Go heap and of C's heap. It is at least the
-// bytes that measureOutside returns.
+// [Outside] of now, with its error.
 func (b *Budget) taken(limit platform.Limit) uint64 {
 	f := &b.follow
 	mapped, present := goMemory()
 	c := f.plan.cHeapInUse()
-	own := present
-	switch {
-	case countsAddresses(limit):
-		if own = mapped + c.Size; !platform.GoBacked {
+	if countsAddresses(limit) {
+		own := mapped + c.Size
+		if !platform.GoBacked {
 			own += f.layout.size
 		}
-	case b.cHeapPresent:
-		own += c.Size
-	default:
-		own += c.Used + c.RuntimeUsed
+		return limit.Used - min(limit.Used, own)
 	}
-	if missing, ok := b.memory.Missing(); ok && !platform.GoBacked && !countsAddresses(limit) {
+	own := present + presentOf(c)
+	if missing, ok := b.memory.Missing(); ok && !platform.GoBacked {
 		own += b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
 	}
 	taken := limit.Used - min(limit.Used, own)
-	if outside, err, known := measureOutside(b); known && !countsAddresses(limit) {
-		taken = max(taken, outside+err)
+	if o := measureOutside(b); o.Unknown == "" {
+		taken = max(taken, o.Bytes+o.Error)
 	}
 	return taken
+}
+
+// presentOf returns the resident bytes of C's heap: the resident bytes of the process with and
+// without it. If the system doesn't count them, presentOf returns the bytes in use.
+func presentOf(c arena_c.ProcessCounts) uint64 {
+	if c.Base == 0 {
+		return c.Used + c.RuntimeUsed
+	}
+	page := uint64(os.Getpagesize())
+	heap := []platform.Mapping{{Base: c.Base, Size: (c.Size + page - 1) &^ (page - 1)}}
+	with, _, err := appendAnonymous(nil, nil)
+	without, _, err2 := appendAnonymous(nil, heap)
+	if err != nil || err2 != nil {
+		return c.Used + c.RuntimeUsed
+	}
+	present := func(list []platform.Mapping) (bytes uint64) {
+		for _, m := range list {
+			bytes += m.Present
+		}
+		return bytes
+	}
+	all := present(with)
+	return min(c.Size, all-min(all, present(without)))
 }
 
 // setRest makes the rest of the limits the limit of the Go heap, but never less than the live heap

@@ -51,7 +51,7 @@ func follow(t *testing.T, plan budget.Plan, limits ...platform.Limit) *followed 
 			f.mutex.Lock()
 			defer f.mutex.Unlock()
 			return f.live, followOthers
-		}, func() { f.collects++ })}
+		}, func() { f.collects++ }), budget.SetOutside(budget.Outside{Unknown: "a test"})}
 	w, restore := budget.SetWatch()
 	f.Watch = w
 	before := debug.SetMemoryLimit(-1)
@@ -337,7 +337,7 @@ func TestOutsideIsTaken(t *testing.T) {
 	f := follow(t, restful(t), groupOf(512*MiB))
 	f.Moved([]platform.Limit{groupOf(300 * MiB)}, nil)
 	without := f.Report().GoHeap.Limit
-	defer budget.SetOutside(150*MiB, 2*MiB)()
+	defer budget.SetOutside(budget.Outside{Bytes: 150 * MiB, Error: 2 * MiB})()
 	limit := groupOf(301 * MiB)
 	f.Moved([]platform.Limit{limit}, nil)
 	memory, _ := budget.MemoryOf(f.plan)

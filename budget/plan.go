@@ -48,8 +48,9 @@ type Plan struct {
 	//
 	// On Linux the Rest follows the limits of cgroups from Open to Close ([platform.WatchLimits]).
 	// When a limit of the process's group, or of a group above, is changed in place, the budget
-	// computes GoHeap again, mostly within milliseconds, and sets the runtime's memory limit. If
-	// the Go heap has more than that, the budget collects garbage and returns free memory to the
+	// computes GoHeap again, mostly within milliseconds, and sets the runtime's memory limit. It
+	// then subtracts the memory [Outside] as it is measured at that time. If the Go heap has more
+	// than that limit, the budget collects garbage and returns free memory to the
 	// system. The limit never falls below the live heap with a margin of a quarter, at least 4 MiB,
 	// because the collector would run all the time. A limit that the program has set since by
 	// debug.SetMemoryLimit stays. A GoHeap of a number stays too; only warnings and the report

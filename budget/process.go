@@ -85,7 +85,6 @@ func (b *Budget) openCHeap() error {
 		}
 	}
 	cHeapOwner.name, cHeapOwner.taken, b.cHeap = b.plan.Name, true, true
-	b.cHeapPresent = p.Prefault || p.Lock
 	return nil
 }
 

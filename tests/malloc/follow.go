@@ -20,12 +20,12 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
-// Bytes of the plan that follow opens, and of the blocks that it keeps. The region and the C heap
-// have free pages.
+// Bytes of the plan that follow opens, and of the blocks that it keeps. The pages of the C heap
+// that follow doesn't use are for the Go heap's excess over its soft limit.
 const (
 	followRegion  = 32 * budget.MiB
-	followCHeap   = 64 * budget.MiB
-	followInC     = 24 * budget.MiB
+	followCHeap   = 96 * budget.MiB
+	followInC     = 24 * budget.MiB // and as much that is free again
 	followLive    = 24 * budget.MiB
 	followGarbage = 64 * budget.KiB // of one object
 )
@@ -44,6 +44,7 @@ func follow(_ args, out io.Writer) (int, error) {
 		Name:    "pond",
 		Regions: []budget.RegionPlan{{Name: "level", Size: followRegion}},
 		GoHeap:  budget.Rest,
+		Pages:   budget.Pages{Prefault: budget.Off},
 		CHeap:   budget.CHeapPlan{Size: followCHeap},
 	})
 	if err != nil {
@@ -61,10 +62,13 @@ func follow(_ args, out io.Writer) (int, error) {
 		return 0, err
 	}
 	const each = budget.MiB
-	for range followInC / each {
-		block := C.malloc(each)
-		defer C.free(block)
-		clear(unsafe.Slice((*byte)(block), each))
+	var blocks [2 * followInC / each]unsafe.Pointer
+	for i := range blocks {
+		blocks[i] = C.malloc(each)
+		clear(unsafe.Slice((*byte)(blocks[i]), each))
+	}
+	for _, block := range blocks[followInC/each:] { // free, and resident
+		C.free(block)
 	}
 	for range followLive / followGarbage {
 		kept = append(kept, fresh())

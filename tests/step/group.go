@@ -38,16 +38,20 @@ func MemoryGroup(limit uint64) (directory, why string) {
 	return "", "no memory cgroup can be made: " + why
 }
 
-// GroupLimits are the files with the limit of a memory cgroup, in version 1 and 2.
-var GroupLimits = [2]string{"memory.limit_in_bytes", "memory.max"}
-
 // SetGroupLimit sets the limit of a memory cgroup in bytes. A limit below the group's use is an
 // error in version 1. In version 2 the kernel may end processes of the group.
-func SetGroupLimit(directory string, limit uint64) (err error) {
-	for _, name := range GroupLimits {
-		if err = os.WriteFile(filepath.Join(directory, name), fmt.Append(nil, limit), 0); !os.IsNotExist(err) {
-			return err
-		}
+func SetGroupLimit(directory string, limit uint64) error {
+	name := "memory.limit_in_bytes"
+	if GroupVersion(directory) == 2 {
+		name = "memory.max"
 	}
-	return err
+	return os.WriteFile(filepath.Join(directory, name), fmt.Append(nil, limit), 0)
+}
+
+// GroupVersion returns the version of a memory cgroup, 1 or 2.
+func GroupVersion(directory string) int {
+	if _, err := os.Stat(filepath.Join(directory, "memory.max")); err == nil {
+		return 2
+	}
+	return 1
 }
