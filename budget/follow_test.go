@@ -143,6 +143,8 @@ func TestGoHeapFollowsALimit(t *testing.T) {
 	assert.Equal(t, [...]uint64{planned, planned}, [...]uint64{f.Plan().GoHeap, r.Plan.GoHeap}, "as of Open")
 	require.NoError(t, f.Reconfigure(background, f.plan), "the plan is the same")
 	assert.Empty(t, f.warned)
+	f.Moved([]platform.Limit{busy, groupOf(1 << 45)}, nil)
+	assert.Equal(t, "the rest of physical memory 3145728KiB", f.Report().GoHeap.From, "a limit beyond the machine")
 	r.GoHeap.Moves[0] = "a copy"
 	assert.NotEqual(t, r.GoHeap.Moves, f.Published().GoHeap.Moves)
 	require.NoError(t, f.Close())
