@@ -119,7 +119,7 @@ func measured(list []Mapping, first int) ([]Mapping, error) {
 			return list[:first], fmt.Errorf("the mapping at %#x has %d bytes, too many to count", m.Base, m.Size)
 		}
 		if m.Present != 0 {
-			pages, ok := missing(unsafe.Add(nil, m.Base), m.Size)
+			pages, ok := missing(m.Base, m.Size)
 			if !ok {
 				continue
 			}

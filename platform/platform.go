@@ -462,13 +462,13 @@ func (r *Reservation) end(operation string, unmap bool) error {
 // (-asan).
 func (r *Reservation) Missing(parts ...PageRun) (pages int, ok bool) {
 	if len(parts) == 0 {
-		return missing(r.block.base, r.size)
+		return missing(uintptr(r.block.base), r.size)
 	}
 	for _, part := range parts {
 		if r.checkPart("count", part.Offset, part.Size) != nil {
 			return 0, false
 		}
-		n, ok := missing(r.at(part), part.Size)
+		n, ok := missing(uintptr(r.at(part)), part.Size)
 		if !ok {
 			return 0, false
 		}

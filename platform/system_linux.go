@@ -15,7 +15,10 @@ var system = teller{os.DirFS("/"), rlimit, memorySize}
 // An emulator that shows larger pages than its host's may return an answer for the host's pages,
 // which has more bytes. So the array for a chunk has one byte per 4 KiB, and a mark after the
 // expected bytes detects an overrun.
-func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) {
+//
+// base is a number, because free pages of the Go heap are no place for a pointer: a collection that
+// finds one ends the process.
+func missing(base uintptr, size uint64) (pages int, ok bool) {
 	const pageMin, mark = 4 << 10, 0xAA
 	var present [4096]byte // one byte per page; the lowest bit counts
 	page := uint64(os.Getpagesize())
@@ -27,7 +30,7 @@ func missing(base unsafe.Pointer, size uint64) (pages int, ok bool) {
 		if marked {
 			present[len(asked)] = mark
 		}
-		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Add(base, offset)), uintptr(part),
+		_, _, errno := unix.Syscall(unix.SYS_MINCORE, base+uintptr(offset), uintptr(part),
 			uintptr(unsafe.Pointer(&present)))
 		if errno != 0 || marked && present[len(asked)] != mark {
 			return 0, false

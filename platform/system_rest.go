@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"unsafe"
 )
 
 // missing isn't measured: QueryWorkingSetEx of Windows takes a record for each page, too slow for a
 // report of a large budget.
-func missing(unsafe.Pointer, uint64) (pages int, ok bool) { return 0, false }
+func missing(uintptr, uint64) (pages int, ok bool) { return 0, false }
 
 func threads() (count int, stack uint64, ok bool) { return 0, 0, false }
 
