@@ -73,11 +73,6 @@ func follow(t *testing.T, plan budget.Plan, limits ...platform.Limit) *followed 
 	return f
 }
 
-// warns makes the plan's warnings a list.
-func (f *followed) warns() func(budget.Warning) {
-	return func(w budget.Warning) { f.warned = append(f.warned, w) }
-}
-
 // share returns the rest of a limit of a group, as Plan.GoHeap has it.
 func (f *followed) share(l platform.Limit) uint64 {
 	memory, _ := budget.MemoryOf(f.plan)
