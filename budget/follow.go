@@ -186,7 +186,7 @@ func (b *Budget) sharesOf(limits []platform.Limit) (shares []limitShare, text st
 
 // taken returns the bytes of a limit that other processes and memory outside the plan take: its use
 // without the resident parts of the plan, of the Go heap and of C's heap. It is at least the
-// [Outside] of now, with its error.
+// [Outside] of now.
 func (b *Budget) taken(limit platform.Limit) uint64 {
 	f := &b.follow
 	mapped, present := goMemory()
@@ -204,7 +204,7 @@ func (b *Budget) taken(limit platform.Limit) uint64 {
 	}
 	taken := limit.Used - min(limit.Used, own)
 	if o := measureOutside(b); o.Unknown == "" {
-		taken = max(taken, o.Bytes+o.Error)
+		taken = max(taken, o.Bytes)
 	}
 	return taken
 }
@@ -363,7 +363,7 @@ func (b *Budget) limitEvents(e platform.LimitEvents) {
 	f := &b.follow
 	f.mu.Lock()
 	sum := &f.heap.Events
-	sum.File, sum.PSI, sum.Some, sum.Full = e.File, e.PSI, e.Some, e.Full
+	sum.File, sum.Stalled = e.File, e.Stalled
 	sum.High, sum.Max, sum.OOM = sum.High+e.High, sum.Max+e.Max, sum.OOM+e.OOM
 	limit := f.heap.Limit
 	f.mu.Unlock()
@@ -388,9 +388,8 @@ func (w Warning) limitText() string {
 	if e := w.Events; e.File != "" {
 		text := fmt.Sprintf("%s: the group was above memory.high %s, at memory.max %s, and out of memory %s since the "+
 			"last warning", e.File, times(int(e.High)), times(int(e.Max)), times(int(e.OOM)))
-		if e.PSI {
-			text += fmt.Sprintf("; of the last 10 s, some of its tasks waited for memory in %.2f%%, all in %.2f%%",
-				e.Some, e.Full)
+		if e.Stalled != 0 {
+			text += fmt.Sprintf("; its tasks waited for memory in %.2f%% of the last 10 s", e.Stalled)
 		}
 		return text + "; raise memory.high or memory.max of this group, or lower the plan"
 	}

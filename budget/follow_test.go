@@ -338,7 +338,7 @@ func TestOutsideIsTaken(t *testing.T) {
 	limit := groupOf(301 * MiB)
 	f.Moved([]platform.Limit{limit}, nil)
 	memory, _ := budget.MemoryOf(f.plan)
-	share := limit.Bytes - 152*MiB - memory - budget.Beside(f.plan) - restReserve
+	share := limit.Bytes - 150*MiB - memory - budget.Beside(f.plan) - restReserve
 	assert.Equal(t, share-share/512, f.Report().GoHeap.Limit)
 	assert.Less(t, f.Report().GoHeap.Limit, without)
 }
@@ -351,10 +351,10 @@ func TestEventsOfTheKernel(t *testing.T) {
 	f := follow(t, plan, groupOf(512*budget.MiB))
 	assert.Zero(t, f.Report().GoHeap.Events)
 	const file = "/sys/fs/cgroup/a/memory.events.local"
-	f.Pressed(platform.LimitEvents{File: file, High: 3, Max: 1, PSI: true, Some: 12.5})
+	f.Pressed(platform.LimitEvents{File: file, High: 3, Max: 1, Stalled: 12.5})
 	assert.Equal(t, `upfront: budget "small": `+file+": the group was above memory.high 3 times, at memory.max once, "+
-		"and out of memory 0 times since the last warning; of the last 10 s, some of its tasks waited for memory in "+
-		"12.50%, all in 0.00%; raise memory.high or memory.max of this group, or lower the plan\n", out.String())
+		"and out of memory 0 times since the last warning; its tasks waited for memory in 12.50% of the "+
+		"last 10 s; raise memory.high or memory.max of this group, or lower the plan\n", out.String())
 	f.Pressed(platform.LimitEvents{File: file, OOM: 1})
 	r := f.Report()
 	assert.Equal(t, platform.LimitEvents{File: file, High: 3, Max: 1, OOM: 1}, r.GoHeap.Events, "no pressure is known")

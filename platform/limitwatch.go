@@ -7,12 +7,9 @@ type LimitEvents struct {
 	High uint64 `json:"high"` // times that the group was above memory.high, and was slowed down
 	Max  uint64 `json:"max"`  // times that the group reached memory.max
 	OOM  uint64 `json:"oom"`  // times that the group was out of memory
-	// PSI reports whether the kernel measures pressure stalls of the group (memory.pressure).
-	PSI bool `json:"psi"`
-	// Some and Full are the percentages of the last 10 s in which some or all of the group's tasks
-	// waited for memory. They are 0 without PSI.
-	Some float64 `json:"some,omitempty"`
-	Full float64 `json:"full,omitempty"`
+	// Stalled is the percentage of the last 10 s in which a task of the group waited for memory
+	// (memory.pressure). It is 0 where the kernel doesn't measure it.
+	Stalled float64 `json:"stalled,omitempty"`
 }
 
 // WatchLimits reports changes of the limits of the process's memory cgroups: of its own group and

@@ -329,31 +329,22 @@ func (w *limitWatch) press() {
 		if more == [3]uint64{} {
 			continue
 		}
-		e := LimitEvents{File: "/" + f.name, High: more[0], Max: more[1], OOM: more[2]}
-		e.Some, e.Full, e.PSI = w.t.pressure(path.Join(path.Dir(f.name), "memory.pressure"))
-		w.pressed(e)
+		w.pressed(LimitEvents{File: "/" + f.name, High: more[0], Max: more[1], OOM: more[2],
+			Stalled: w.t.stalled(path.Join(path.Dir(f.name), "memory.pressure"))})
 	}
 }
 
-// pressure reads a file of pressure stalls:
+// stalled reads the share of the last 10 s in a file of pressure stalls:
 //
 //	some avg10=1.50 avg60=0.20 avg300=0.00 total=12345
-//	full avg10=0.00 avg60=0.00 avg300=0.00 total=123
-func (t teller) pressure(file string) (some, full float64, ok bool) {
-	var shares [2]float64
-	for i, key := range []string{"some", "full"} {
-		words := t.words(file, key)
-		if len(words) == 0 {
-			return 0, 0, false
+func (t teller) stalled(file string) (share float64) {
+	if words := t.words(file, "some"); len(words) != 0 {
+		text, _ := strings.CutPrefix(words[0], "avg10=")
+		if of, err := strconv.ParseFloat(text, 64); err == nil && of >= 0 && of <= 100 {
+			return of
 		}
-		text, found := strings.CutPrefix(words[0], "avg10=")
-		share, err := strconv.ParseFloat(text, 64)
-		if !found || err != nil || !(share >= 0 && share <= 100) {
-			return 0, 0, false
-		}
-		shares[i] = share
 	}
-	return shares[0], shares[1], true
+	return 0
 }
 
 // newAlarm returns inotify if it reports changes of all files, and else a clock.

@@ -246,13 +246,13 @@ func TestEventsOfGroups(t *testing.T) {
 		w.after(lookPause, local, "high 16\nmax 8\noom 8\n", old, "high 1\nmax 0\noom 0\n", own+"/memory.pressure",
 			"some avg10=12.50 avg60=0 avg300=0 total=5\nfull avg10=0.00 avg60=0 avg300=0 total=1\n",
 			above+"/memory.pressure", "some avg10=NaN\nfull avg10=0.00\n")
-		assert.Equal(t, []LimitEvents{{File: local, High: 1, PSI: true, Some: 12.5}, {File: old, High: 1}}, w.events)
+		assert.Equal(t, []LimitEvents{{File: local, High: 1, Stalled: 12.5}, {File: old, High: 1}}, w.events)
 		w.after(lookPause, local, "gone")
 		assert.Empty(t, w.events)
 		w.after(lookPause, local, "high 3\nmax 8\noom 8\n")
 		assert.Empty(t, w.events, "a new group")
 		w.after(lookPause, local, "high 4\nmax 8\noom 8\n")
-		assert.Equal(t, []LimitEvents{{File: local, High: 1, PSI: true, Some: 12.5}}, w.events)
+		assert.Equal(t, []LimitEvents{{File: local, High: 1, Stalled: 12.5}}, w.events)
 	})
 }
 

@@ -173,8 +173,8 @@ var full = []message{
 	}},
 	{"limits", func() string {
 		return budget.Warning{Arena: "cgroup", Key: "go_heap", Size: 100 * budget.MiB,
-			Events: platform.LimitEvents{File: "/sys/fs/cgroup/memory.events.local", High: 12, PSI: true, Some: 7.5,
-				Full: 1.25}}.String()
+			Events: platform.LimitEvents{File: "/sys/fs/cgroup/memory.events.local", High: 12,
+				Stalled: 7.5}}.String()
 	}},
 }
 
