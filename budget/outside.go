@@ -3,6 +3,7 @@ package budget
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/metrics"
 	"slices"
@@ -18,31 +19,33 @@ import (
 // memory that C libraries map for themselves, threads' stacks, compiled code of a wasm runtime.
 // Without a c_heap it includes all blocks of C's malloc. Sizes are in bytes, as of the report.
 //
-// The zeroed data of the program and its libraries counts as their files. The block of another
-// budget that was opened with [OpenIn] counts as outside, unless it is a part of a budget. A page
-// that was only read counts, though it takes no memory.
+// The memory of another budget doesn't count, unless its block is of [OpenIn] and of no budget. The
+// zeroed data of the program and its libraries counts as their files. Before Linux 6.7 some pages
+// count that take no memory ([platform.AppendAnonymous]). With -asan the sanitizer's memory counts;
+// in race builds nothing is known.
 type Outside struct {
 	Bytes uint64 `json:"bytes"`
-	// Error is the part of Bytes that may be Go's: a kernel without CONFIG_ANON_VMA_NAME doesn't
-	// say which mappings have the runtime's own tables. The Go heap is never in Bytes.
+	// Error is the most bytes of Bytes that may be Go's, by the runtime's own totals. A kernel
+	// without CONFIG_ANON_VMA_NAME doesn't say which mappings have the runtime's tables. The Go
+	// heap isn't in Bytes, except for a part at an address of its own, which Error then includes.
 	Error uint64 `json:"error"`
 	// Process is the resident bytes of the whole process, files included.
 	Process uint64 `json:"process"`
 	// Largest describes the three largest holders of Bytes, the largest first: size, and the
-	// kernel's name or the address.
+	// kernel's name or the address. To find the owner of an address, stop a debugger at mmap. The
+	// owner may name its mappings by prctl(PR_SET_VMA_ANON_NAME).
 	Largest []string `json:"largest,omitempty"`
 	// Unknown is the reason why nothing else is known, and "" if it is.
 	Unknown string `json:"unknown,omitempty"`
 }
 
-const outsideLargest = 3
-
 // lookOutside is the memory of a look, kept for the next one.
 var lookOutside = struct {
 	sync.Mutex
 	list, except []platform.Mapping
-	samples      []metrics.Sample // the runtime's total, then the parts of its heap
-}{samples: readMetrics(metricTotal, metricReleased, "/memory/classes/heap/free:bytes",
+	named        map[string]uint64 // present bytes of the mappings of a name
+	samples      []metrics.Sample  // the runtime's total, then the parts of its heap
+}{named: map[string]uint64{}, samples: readMetrics(metricTotal, metricReleased, "/memory/classes/heap/free:bytes",
 	"/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes", "/memory/classes/heap/unused:bytes")}
 
 // appendAnonymous is platform.AppendAnonymous; tests replace it.
@@ -60,7 +63,7 @@ func (b *Budget) outside(texts bool) (o Outside) {
 		return Outside{Unknown: err.Error()}
 	}
 	var tables, unnamed uint64
-	l.list, tables = withoutGo(l.list, uintptr(unsafe.Pointer(b)), l.samples)
+	l.list, tables = withoutGo(l.list, l.except, uintptr(unsafe.Pointer(b)), l.samples)
 	for _, m := range l.list {
 		o.Bytes += m.Present
 		if m.Name == "" {
@@ -73,7 +76,7 @@ func (b *Budget) outside(texts bool) (o Outside) {
 	}
 	o.Error = min(tables, unnamed)
 	if texts {
-		o.Largest = largestOf(l.list)
+		o.Largest = largestOf(l.list, l.named)
 	}
 	return o
 }
@@ -98,7 +101,7 @@ func (b *Budget) appendOwn(list []platform.Mapping) []platform.Mapping {
 //
 // The runtime's heap is a run of adjacent mappings at an address of its own. The runtime's tables
 // are mappings like any other, unless the kernel knows the names that the runtime gives them.
-func withoutGo(list []platform.Mapping, object uintptr, samples []metrics.Sample) (rest []platform.Mapping,
+func withoutGo(list, except []platform.Mapping, object uintptr, samples []metrics.Sample) (rest []platform.Mapping,
 	tables uint64) {
 	isGo := func(m platform.Mapping) bool { return strings.HasPrefix(m.Name, "[anon: Go: ") }
 	if slices.ContainsFunc(list, isGo) {
@@ -110,21 +113,29 @@ func withoutGo(list []platform.Mapping, object uintptr, samples []metrics.Sample
 		heap += s.Value.Uint64()
 	}
 	tables = samples[0].Value.Uint64()
-	first, end := runAround(list, object)
+	first, end := runAround(list, except, object)
 	for _, m := range list[first:end] {
-		part := min(heap, m.Size)
-		heap, tables = heap-part, tables-min(tables, part)
+		if m.Name != "---" {
+			part := min(heap, m.Size)
+			heap, tables = heap-part, tables-min(tables, part)
+		}
 	}
 	return slices.Delete(list, first, end), tables
 }
 
-// runAround returns the indices of the adjacent mappings around an address: list[first:end].
-func runAround(list []platform.Mapping, address uintptr) (first, end int) {
+// runAround returns the indices of the adjacent mappings around an address: list[first:end]. A
+// range of except may be between two of them.
+func runAround(list, except []platform.Mapping, address uintptr) (first, end int) {
 	first = slices.IndexFunc(list, func(m platform.Mapping) bool { return address-m.Base < uintptr(m.Size) })
 	if first < 0 {
 		return 0, 0
 	}
-	adjacent := func(i int) bool { return list[i].Base+uintptr(list[i].Size) == list[i+1].Base }
+	adjacent := func(i int) bool {
+		from, to := list[i].Base+uintptr(list[i].Size), list[i+1].Base
+		return from == to || slices.ContainsFunc(except, func(m platform.Mapping) bool {
+			return m.Base == from && m.Base+uintptr(m.Size) == to
+		})
+	}
 	for end = first + 1; end < len(list) && adjacent(end-1); end++ {
 	}
 	for first > 0 && adjacent(first-1) {
@@ -133,24 +144,31 @@ func runAround(list []platform.Mapping, address uintptr) (first, end int) {
 	return first, end
 }
 
-// largestOf describes the largest holders. Mappings with the same name are one holder.
-func largestOf(list []platform.Mapping) (texts []string) {
-	var holders []platform.Mapping
-	for _, m := range list {
-		i := -1
-		if m.Name != "" {
-			i = slices.IndexFunc(holders, func(h platform.Mapping) bool { return h.Name == m.Name })
-		}
-		if i < 0 {
-			holders = append(holders, m)
-		} else {
-			holders[i].Present += m.Present
+// largestOf describes the three largest holders. Mappings with the same name are one holder. named
+// is memory for their sums.
+func largestOf(list []platform.Mapping, named map[string]uint64) (texts []string) {
+	var top [3]platform.Mapping
+	add := func(m platform.Mapping) {
+		for i := range top {
+			if m.Present > top[i].Present {
+				top[i], m = m, top[i]
+			}
 		}
 	}
-	slices.SortStableFunc(holders, func(a, b platform.Mapping) int { return cmp.Compare(b.Present, a.Present) })
-	for _, h := range holders[:min(len(holders), outsideLargest)] {
-		if name := cmp.Or(h.Name, fmt.Sprintf("anonymous at %#x", h.Base)); h.Present != 0 {
-			texts = append(texts, SizeText(h.Present)+" "+name)
+	clear(named)
+	for _, m := range list {
+		if m.Name == "" {
+			add(m)
+		} else {
+			named[m.Name] += m.Present
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		add(platform.Mapping{Name: name, Present: named[name]})
+	}
+	for _, m := range top {
+		if name := cmp.Or(m.Name, fmt.Sprintf("anonymous at %#x", m.Base)); m.Present != 0 {
+			texts = append(texts, SizeText(m.Present)+" "+name)
 		}
 	}
 	return texts

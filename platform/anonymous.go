@@ -6,7 +6,8 @@ type Mapping struct {
 	Size    uint64 // bytes
 	Present uint64 // the resident bytes of Size
 	// Name is the system's name for the mapping, or "": "[heap]", "[stack]", "[anon: Go: heap]",
-	// "/memfd:frames (deleted)". It is "[stack]" for any thread's stack.
+	// "/memfd:frames (deleted)". Of mappings without a name, it is "---" for one without access,
+	// and "[stack]" for one of up to 8 MiB above a guard, which is mostly a thread's stack.
 	Name string
 }
 
@@ -15,14 +16,15 @@ type Mapping struct {
 //
 // The list leaves out mappings of files, the zeroed data of the program and its libraries, all
 // ranges of this package, and the Size bytes from the Base of each of except, which don't overlap.
-// Mappings without access are listed with no bytes present. A page that was only read counts as
-// present, though it takes no memory.
+// Mappings without access are listed with no bytes present. Before Linux 6.7, which has no
+// PAGEMAP_SCAN, mincore counts the pages: those that were only read count too, though they take no
+// memory, and so do pages of shared memory that only other processes use.
 //
-// AppendAnonymous costs about 1 µs for each mapping and 0.6 ms for each GiB, so don't call it in a
-// frame. With room in the list it allocates nothing, except in builds that check pointers (-asan).
-// Any goroutine may call it. If the system can't be read, the error names the file or the call. It
-// names a mapping of more than a TiB, as AddressSanitizer has. Off Linux, and in race builds, the
-// error wraps errors.ErrUnsupported.
+// AppendAnonymous costs about 1 µs for each mapping, and some ms for each GiB that is present, so
+// don't call it in a frame. With room in the list it allocates nothing, except in builds that check
+// pointers (-asan). Any goroutine may call it; calls wait for each other. If the system can't be
+// read, the error names the file or the call. With mincore, it names a mapping of more than a TiB,
+// as AddressSanitizer has. Off Linux, and in race builds, the error wraps errors.ErrUnsupported.
 func AppendAnonymous(list, except []Mapping) (all []Mapping, process uint64, err error) {
 	return appendAnonymous(list, except)
 }

@@ -29,6 +29,7 @@ type anonymous struct {
 	maps, status procFile
 	names        map[string]string // of mappings
 	known        []span            // that aren't listed, in the order of addresses
+	count        pageCount
 }
 
 var procFiles = anonymous{maps: procFile{path: "/proc/self/maps\x00"}, status: procFile{path: "/proc/self/status\x00"},
@@ -95,7 +96,7 @@ func appendAnonymous(list, except []Mapping) (all []Mapping, process uint64, err
 		f.known = append(f.known, span{uint64(m.Base), uint64(m.Base) + m.Size})
 	}
 	slices.SortFunc(f.known, span.compare)
-	all, err = measured(f.appendMappings(list), len(list))
+	all, err = f.measure(f.appendMappings(list), len(list))
 	return all, process, err
 }
 
@@ -107,24 +108,38 @@ func residentIn(status []byte) (size uint64, ok bool) {
 	return kib << 10, err == nil && bytes.HasPrefix(unit, []byte("kB"))
 }
 
-// mappingMost is the size of the largest mapping whose pages are counted: 0.1 s for each TiB.
+// mappingMost is the size of the largest mapping whose pages mincore counts, in 0.5 s.
 // AddressSanitizer has one of 14 TiB.
 const mappingMost = 1 << 40
 
-// measured sets the present bytes of the mappings from first on. It removes mappings that are gone.
-func measured(list []Mapping, first int) ([]Mapping, error) {
-	page, known, kept := uint64(os.Getpagesize()), false, list[:first]
+// measure sets the present bytes of the mappings from first on. It removes mappings that are gone.
+func (f *anonymous) measure(list []Mapping, first int) ([]Mapping, error) {
+	file, err := open(pagemapFile + "\x00")
+	if err == nil {
+		defer func() { _ = unix.Close(file) }()
+	}
+	scans, known, kept := err == nil, false, list[:first]
 	for _, m := range list[first:] {
-		if m.Present > mappingMost {
-			return list[:first], fmt.Errorf("the mapping at %#x has %d bytes, too many to count", m.Base, m.Size)
-		}
 		if m.Present != 0 {
-			pages, ok := missing(m.Base, m.Size)
-			if !ok {
+			size, errno := uint64(0), unix.ENOTTY
+			if scans {
+				size, errno = f.count.resident(file, uint64(m.Base), uint64(m.Base)+m.Size)
+				scans = errno != unix.ENOTTY && errno != unix.EINVAL && errno != unix.EFAULT
+			}
+			if !scans { // before Linux 6.7
+				if m.Size > mappingMost {
+					return list[:first], fmt.Errorf("the mapping at %#x has %d bytes, too many to count",
+						m.Base, m.Size)
+				}
+				if pages, ok := missing(m.Base, m.Size); ok {
+					size, errno = m.Size-min(m.Size, uint64(pages)*uint64(os.Getpagesize())), 0
+				}
+			}
+			if errno != 0 {
 				continue
 			}
 			known = true
-			m.Present = m.Size - min(m.Size, uint64(pages)*page)
+			m.Present = size
 		}
 		kept = append(kept, m)
 	}
@@ -134,14 +149,18 @@ func measured(list []Mapping, first int) ([]Mapping, error) {
 	return kept, nil
 }
 
-// guardMost is the size of the largest guard of a thread's stack that is recognized. The C library
-// takes a page.
-const guardMost = 64 << 10
+// A thread's stack is a mapping above a guard, as far as it can be known: glibc's guards have a
+// page, and its stacks 8 MiB.
+const (
+	guardMost = 64 << 10
+	stackMost = 8 << 20
+)
 
 // appendMappings appends the mappings in f.maps, without the known ranges. Present is the size of a
 // mapping with access, and 0 of others.
 func (f *anonymous) appendMappings(list []Mapping) []Mapping {
 	var last mapping
+	var image []byte // name of the last file with code
 	for line := range bytes.Lines(f.maps.text) {
 		m, ok := parseMapping(line)
 		if !ok {
@@ -149,17 +168,24 @@ func (f *anonymous) appendMappings(list []Mapping) []Mapping {
 		}
 		follows := m.first == last.end
 		// the zeroed data of a program follows its other data
-		data := m.name == nil && follows && last.file && last.writable
-		stack := m.name == nil && m.writable && follows && !last.file && last.none && last.end-last.first <= guardMost
+		data := m.name == nil && follows && last.file && last.data && bytes.Equal(last.name, image)
+		stack := m.name == nil && m.data && follows && !last.file && last.none &&
+			last.end-last.first <= guardMost && m.end-m.first <= stackMost
 		if !m.file && !data {
 			found := Mapping{Base: uintptr(m.first), Size: m.end - m.first, Name: f.name(m.name)}
+			switch {
+			case !m.none:
+				found.Present = found.Size
+			case m.name == nil:
+				found.Name = noAccess
+			}
 			if stack {
 				found.Name = "[stack]"
 			}
-			if !m.none {
-				found.Present = found.Size
-			}
 			list = f.appendUnknown(list, found)
+		}
+		if m.code && m.file {
+			image = m.name
 		}
 		last = m
 	}
@@ -199,12 +225,14 @@ func (f *anonymous) name(text []byte) string {
 	return name
 }
 
+const noAccess = "---"
+
 // mapping is a line of /proc/self/maps.
 type mapping struct {
-	first, end     uint64
-	writable, none bool   // none: no access
-	file           bool   // of a file, a device or the kernel
-	name           []byte // nil if it has none
+	first, end       uint64
+	none, code, data bool   // no access; executable; writable and private
+	file             bool   // of a file, a device or the kernel
+	name             []byte // nil if it has none
 }
 
 // parseMapping parses a line:
@@ -223,7 +251,8 @@ func parseMapping(line []byte) (m mapping, ok bool) {
 	if err != nil || errEnd != nil || end <= first || bits.Len64(end-1) > bits.UintSize || len(access) != 4 {
 		return m, false
 	}
-	m = mapping{first: first, end: end, writable: access[1] == 'w', none: string(access[:3]) == "---"}
+	m = mapping{first: first, end: end, none: string(access[:3]) == noAccess, code: access[2] == 'x',
+		data: access[1] == 'w' && access[3] == 'p'}
 	if rest = bytes.TrimLeft(rest, " "); len(rest) != 0 {
 		m.name, m.file = rest, !isMemory(rest)
 	}

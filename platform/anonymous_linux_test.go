@@ -42,8 +42,8 @@ func TestParseAnonymous(t *testing.T) {
 	assert.Equal(t, []string{
 		"de5000 21000 21000 [heap]",
 		"10000000 400000 400000 ",
-		"10400000 3c00000 0 ",
-		"20000000 1000 0 ",
+		"10400000 3c00000 0 ---",
+		"20000000 1000 0 ---",
 		"20001000 800000 800000 [stack]",
 		"30000000 100000 100000 /memfd:two words (deleted)",
 		"31000000 100000 100000 /dev/zero (deleted)",
@@ -181,4 +181,48 @@ func TestAppendAnonymousAllocatesNothing(t *testing.T) {
 			panic(err)
 		}
 	}))
+}
+
+// TestAppendAnonymousCountsNoSharedZeros: only memory that the process has mapped and uses counts,
+// as in smaps.
+func TestAppendAnonymousCountsNoSharedZeros(t *testing.T) {
+	anonymous(t)
+	read := mapped(t, 64*mib, unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	sum := byte(0)
+	for i := 0; i < len(read); i += 4 * kib {
+		sum += read[i]
+	}
+	require.Zero(t, sum)
+	file, err := unix.MemfdCreate("filled", 0)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, unix.Close(file)) }()
+	_, err = unix.Write(file, make([]byte, 8*mib))
+	require.NoError(t, err)
+	filled, err := unix.Mmap(file, 0, 8*mib, unix.PROT_READ, unix.MAP_SHARED)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, unix.Munmap(filled)) }()
+	all := anonymous(t)
+	if !platform.CountsPages() {
+		t.Skip("before Linux 6.7, or an emulator")
+	}
+	assert.LessOrEqual(t, presentIn(all, read), uint64(mib), "neighbours may merge with it")
+	assert.Zero(t, presentIn(all, filled))
+}
+
+// TestAppendAnonymousAboveFiles: a file that is mapped below a mapping hides it only if the file is
+// a program's.
+func TestAppendAnonymousAboveFiles(t *testing.T) {
+	const file, program = "/db", "/opt/game"
+	for maps, want := range map[string]int{
+		"1000-2000 rw-s 00000000 fe:00 42 " + file + "\n2000-3000 rw-p 00000000 00:00 0 \n": 1,
+		"1000-2000 rw-p 00000000 fe:00 42 " + file + "\n2000-3000 rw-p 00000000 00:00 0 \n": 1,
+		"0500-1000 r-xp 00000000 fe:00 42 " + program + "\n1000-2000 rw-p 00000000 fe:00 42 " + program +
+			"\n2000-3000 rw-p 00000000 00:00 0 \n": 0,
+		"0500-1000 r-xp 00000000 fe:00 42 " + program + "\n1000-2000 rw-s 00000000 fe:00 42 " + program +
+			"\n2000-3000 rw-p 00000000 00:00 0 \n": 1,
+	} {
+		assert.Len(t, platform.ParseAnonymous(maps), want, maps)
+	}
+	large := "1000-2000 ---p 00000000 00:00 0 \n2000-4002000 rw-p 00000000 00:00 0 \n"
+	assert.Empty(t, platform.ParseAnonymous(large)[1].Name, "too large for a thread's stack")
 }

@@ -1,5 +1,7 @@
 package platform
 
+import "golang.org/x/sys/unix"
+
 func LockLimit() (bytes uint64, unlimited bool) { return system.lockLimit() }
 
 func ParseAnonymous(maps string, known ...[2]uint64) []Mapping {
@@ -11,3 +13,16 @@ func ParseAnonymous(maps string, known ...[2]uint64) []Mapping {
 }
 
 func ResidentIn(status []byte) (size uint64, ok bool) { return residentIn(status) }
+
+// CountsPages reports whether the kernel has PAGEMAP_SCAN.
+func CountsPages() bool {
+	procFiles.Lock()
+	defer procFiles.Unlock()
+	file, err := open(pagemapFile + "\x00")
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(file) }()
+	_, errno := procFiles.count.resident(file, 0, 1<<20)
+	return errno == 0
+}

@@ -30,26 +30,12 @@ type (
 
 // From include/uapi/linux/fs.h of Linux 6.7.
 const (
-	pagemapScan = iowr | unsafe.Sizeof(scanArg{})<<16 | 'f'<<8 | 16 // PAGEMAP_SCAN
-
 	scanProtectMatching = 1 << 0 // PM_SCAN_WP_MATCHING
 	scanCheckAsync      = 1 << 1 // PM_SCAN_CHECK_WPASYNC: an error where nothing is watched
 
 	pageIsWritten = 1 << 1 // PAGE_IS_WRITTEN
 	pageIsSwapped = 1 << 4 // PAGE_IS_SWAPPED
 )
-
-type (
-	scanArg struct { // struct pm_scan_arg
-		size, flags, start, end, walkEnd              uint64
-		vec, vecLen, maxPages                         uint64
-		inverted, allCategories, anyCategory, returns uint64
-	}
-	pageRegion struct{ start, end, _ uint64 } // struct page_region, with its categories
-)
-
-// iowr is a request that reads and writes its argument: _IOWR of include/uapi/asm-generic/ioctl.h.
-const iowr = 3 << 30
 
 // trackRefusals lists refused steps, each with the part that the system lacks.
 var trackRefusals = []struct {
@@ -68,8 +54,6 @@ var trackRefusals = []struct {
 }
 
 const (
-	pagemapFile = "/proc/self/pagemap"
-
 	forbidden = "it needs no privilege, so a filter of system calls forbids it, " +
 		"as Docker's own does: allow userfaultfd in a profile (docker run --security-opt seccomp=FILE)"
 	oldKernel = "the kernel has no asynchronous write-protection: " +
@@ -156,8 +140,3 @@ func (w *watch) scan(
 }
 
 func (w *watch) close() error { return errors.Join(unix.Close(w.faults), unix.Close(w.pagemap)) }
-
-func control(file int, request uintptr, arg unsafe.Pointer) (result uintptr, errno unix.Errno) {
-	result, _, errno = unix.Syscall(unix.SYS_IOCTL, uintptr(file), request, uintptr(arg))
-	return result, errno
-}
