@@ -109,7 +109,7 @@ install: ## the C library to DESTDIR and PREFIX=/usr/local
 # C's malloc in a heap of a fixed size, for LD_PRELOAD: arena/with/malloc without Go.
 define preloaded
 $(CC) -std=c11 -O2 -fPIC -shared -fvisibility=hidden -DUPFRONT_MALLOC_PRELOAD -Iarena_c $(CFLAGS) \
-  -o $(LIB)/libupfront-malloc.so arena/with/malloc/process.c arena/with/malloc/caller.c arena_c/heap.c arena_c/heap_walk.c -lpthread -ldl
+  -o $(LIB)/libupfront-malloc.so arena/with/malloc/process.c arena/with/malloc/profile.c arena/with/malloc/caller.c arena_c/heap.c arena_c/heap_walk.c -lpthread -ldl
 install -m 755 $(LIB)/libupfront-malloc.so $(installed)/lib
 endef
 

@@ -1,6 +1,7 @@
 package arena_c
 
 import (
+	"io"
 	"sync/atomic"
 	"time"
 )
@@ -23,6 +24,8 @@ type ProcessHeap interface {
 	// Trim returns whole free pages to the system. The result is the bytes of those that were
 	// present.
 	Trim() uint64
+	// WriteProfile writes the profile of live blocks. Without one it returns an error.
+	WriteProfile(w io.Writer) error
 }
 
 // ProcessPlan is the plan of C's malloc.
@@ -32,7 +35,17 @@ type ProcessPlan struct {
 	Runtime        uint64 // of Size, for Go's runtime; 0: the default
 	Fronts         int
 	Trim           time.Duration // 0: never
+	Profile        uint64        // bytes between sample points, on average; 0: no profile
 	Prefault, Lock bool          // make all pages present; keep them present
+}
+
+// Samples returns the part of Size for the samples of the profile: some 640 bytes for each of four
+// times as many samples as a full heap has on average.
+func (p ProcessPlan) Samples() uint64 {
+	if p.Profile == 0 {
+		return 0
+	}
+	return max(8, 4*(p.Size/p.Profile))*640 + 2048
 }
 
 // ProcessCounts has the counts of C's malloc. Sizes are bytes.
@@ -44,6 +57,7 @@ type ProcessCounts struct {
 
 	// The part of Size for Go's runtime isn't in Used and Peak.
 	Runtime, RuntimeUsed, RuntimePeak uint64
+	Samples                           uint64 // the part of Size for the profile
 
 	Fulls              uint64 // refused requests, but for those larger than the heap
 	FullSize, FullUsed uint64 // size of the last one; bytes in use then
@@ -51,6 +65,10 @@ type ProcessCounts struct {
 	FullCaller         uintptr
 	// FullGo has the return addresses of the Go frames above it, innermost first, then 0.
 	FullGo [8]uintptr
+	// FullHolders has the return addresses of the lines of Go, or callers in C, that had the most
+	// bytes then by the profile; FullHeld has the bytes. 0: there are fewer.
+	FullHolders [3]uintptr
+	FullHeld    [3]uint64
 
 	Larges, LargeSize uint64 // refused requests larger than the heap, and the size of the last one
 

@@ -3,6 +3,7 @@ package budget_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -343,6 +344,7 @@ func TestCHeapCounts(t *testing.T) {
 type begunHeap struct{}
 
 func (begunHeap) Begin(arena_c.ProcessPlan) (string, error)          { return "", nil }
+func (begunHeap) WriteProfile(io.Writer) error                       { return nil }
 func (begunHeap) Watch(at, again uint64, crossed func(uint64)) error { return nil }
 func (begunHeap) Trim() uint64                                       { return 0 }
 func (begunHeap) Counts() arena_c.ProcessCounts {

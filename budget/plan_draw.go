@@ -90,7 +90,9 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name string, texts []stri
 func (c CHeapPlan) texts() []string {
 	return noted([]planNote{{true, "outside it"}, {c.Reserve != 0, "reserve " + SizeText(c.Reserve)},
 		{c.Runtime != 0, "for Go's runtime " + SizeText(c.Runtime)},
-		{c.Trim != 0, "trimmed after " + c.Trim.String()}, c.Warn.note()})
+		{c.Trim != 0, "trimmed after " + c.Trim.String()}, c.Warn.note(),
+		{c.Profile == NoProfile, "no profile"},
+		{c.Profile != 0 && c.Profile != NoProfile, "a sample each " + SizeText(c.Profile)}})
 }
 
 func (w Percent) note() planNote { return planNote{w != 0, fmt.Sprintf("warns at %d%%", w)} }

@@ -28,6 +28,7 @@ func planKeys[V any](list []keyed[V]) (keys []planKey) {
 type (
 	planSize    uint64
 	planRest    uint64 // a size or Rest
+	planOff     uint64 // a size or NoProfile
 	planPoint   uint64 // an expected size; a key with 0 would mean the same as no key
 	planAddress uint64
 	planTime    time.Duration
@@ -54,7 +55,7 @@ func (p *Plan) keys() []planKey {
 func (c *CHeapPlan) keys() []planKey {
 	return []planKey{{"size", (*planSize)(&c.Size)}, {"reserve", (*planSize)(&c.Reserve)},
 		{"runtime", (*planSize)(&c.Runtime)}, {"fronts", &c.Fronts},
-		{"trim", (*planTime)(&c.Trim)}, {"warn", &c.Warn}}
+		{"trim", (*planTime)(&c.Trim)}, {"warn", &c.Warn}, {"profile", (*planOff)(&c.Profile)}}
 }
 
 func (r *RegionPlan) keys() []planKey {
@@ -112,6 +113,11 @@ func planText(value any) string {
 	case *planRest:
 		if uint64(*value) == Rest {
 			return `"rest"`
+		}
+		return planText((*planSize)(value))
+	case *planOff:
+		if uint64(*value) == NoProfile {
+			return `"off"`
 		}
 		return planText((*planSize)(value))
 	case *planAddress:
@@ -176,6 +182,16 @@ func planValue(v *jsonfile.Value, into any) (err error) {
 			err = errTooLarge
 		case err == errNotSize:
 			err = errNotSizeOrRest
+		}
+	case *planOff:
+		*(*uint64)(into), err = ParseSize(text)
+		switch {
+		case text == "off":
+			*into, err = planOff(NoProfile), nil
+		case uint64(*into) == NoProfile: // only the word means it
+			err = errTooLarge
+		case err == errNotSize:
+			err = errNotSizeOrOff
 		}
 	case *planAddress:
 		digits, isHex := strings.CutPrefix(text, "0x")

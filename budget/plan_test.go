@@ -204,10 +204,10 @@ var planChecks = []struct {
 		"c_heap.runtime: 524289 is out of range: give 0 (the default, 64KiB), or 4KiB to half of the size, 512KiB"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Runtime: 4*KiB - 1} }, "c_heap.runtime: 4095 is out of range"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Reserve: MiB/2 + 1} },
-		"c_heap.reserve: 524289; at most half of the size, 512KiB, and less than the 960KiB that c_heap.runtime " +
-			"leaves"},
+		"c_heap.reserve: 524289; at most half of the size, 512KiB, and less than the 953KiB that c_heap.runtime " +
+			"and the profile leave"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: 128 * KiB, Reserve: 64 * KiB} }, "c_heap.reserve: 64KiB; at most " +
-		"half of the size, 64KiB, and less than the 64KiB"},
+		"half of the size, 64KiB, and less than the 57KiB"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Fronts: 65} }, "c_heap.fronts: 65 is out of range: give 0 (the " +
 		"default) or 1 to 64"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Trim: 1} }, "c_heap.trim: 1ns is out of range: give 0 (never) " +

@@ -67,6 +67,7 @@ func addressText(address uint64) string { return "0x" + strconv.FormatUint(addre
 // Errors of a value, which precedes the text.
 var (
 	errNotSize       = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
+	errNotSizeOrOff  = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "off")`)
 	errNotSizeOrRest = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")`)
 	errTooLarge      = errors.New("is too large for a size")
 	errNotExpected   = errors.New("is no size to expect; leave the key out to expect nothing")

@@ -59,8 +59,8 @@ func (b *Budget) openCHeap() error {
 	if cHeapOwner.taken {
 		return fmt.Errorf("c_heap: budget %q, which is open, has C's malloc; remove c_heap here", cHeapOwner.name)
 	}
-	p := arena_c.ProcessPlan{Size: c.Size, Reserve: c.Reserve, Runtime: c.Runtime, Fronts: c.Fronts, Trim: c.Trim,
-		Prefault: b.plan.Pages.Prefault.asks(), Lock: b.plan.Pages.Lock.asks()}
+	p := c.process()
+	p.Prefault, p.Lock = b.plan.Pages.Prefault.asks(), b.plan.Pages.Lock.asks()
 	page, err := h.Begin(p)
 	for page != "" && b.isWished(page) {
 		b.refused = append(b.refused, fmt.Sprintf("pages.%s: c_heap: %v", page, err))
@@ -139,7 +139,7 @@ func (b *Budget) cHeapFigures() (r CHeapReport, c arena_c.ProcessCounts) {
 	r.Runtime, r.RuntimeUsed, r.RuntimePeak = c.Runtime, c.RuntimeUsed, c.RuntimePeak
 	r.Larges, r.LastLarge = c.Larges, c.LargeSize
 	r.Size, r.Used, r.Peak, r.LoadPeak, r.Objects = c.Size, c.Used, c.Peak, c.Peak, c.Live
-	r.Free = c.Size - min(c.Size, c.Used+c.Runtime)
+	r.Free = c.Size - min(c.Size, c.Used+c.Runtime+c.Samples)
 	r.Fulls, r.Warnings, r.LastWarning = int(c.Fulls), int(c.Warnings), c.Warned
 	return r, c
 }
@@ -147,17 +147,38 @@ func (b *Budget) cHeapFigures() (r CHeapReport, c arena_c.ProcessCounts) {
 // cHeapFull returns the text of the last refusal, with the size that C's malloc suggests in its
 // line: a heap that fragments has no size that is surely enough.
 func (b *Budget) cHeapFull(c arena_c.ProcessCounts) string {
-	text := fmt.Sprintf("budget %q: C's malloc is full: %d bytes asked%s; ", b.plan.Name, c.FullSize, caller(c))
+	text := fmt.Sprintf("budget %q: C's malloc is full: %d bytes asked%s%s; ", b.plan.Name, c.FullSize, caller(c),
+		holders(c))
 	if c.FullRuntime {
 		return text + fmt.Sprintf("%d of %d of the part for Go's runtime were free; set c_heap.runtime to %s or more",
 			c.Runtime-min(c.Runtime, c.FullUsed), c.Runtime, sizeInPlan(2*c.Runtime))
 	}
-	size, pieces := c.Size-min(c.Size, c.Reserve+c.Runtime), ""
+	size, pieces := c.Size-min(c.Size, c.Reserve+c.Runtime+c.Samples), ""
 	if c.FullUsed+c.FullSize <= size {
 		pieces = ", in pieces too small for it"
 	}
 	return text + fmt.Sprintf("%d of %d were free%s; set c_heap to %s or more", size-min(size, c.FullUsed), size,
 		pieces, sizeInPlan(2*c.Size))
+}
+
+// holders names the lines of Go, or the functions of C, that had the most bytes by the profile.
+func holders(c arena_c.ProcessCounts) string {
+	var list []string
+	for i, pc := range c.FullHolders {
+		if c.FullHeld[i] == 0 {
+			break
+		}
+		f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+		name := fmt.Sprintf("%#x", pc)
+		if f.Function != "" {
+			name = fmt.Sprintf("%s %s:%d", f.Function, f.File, f.Line)
+		}
+		list = append(list, fmt.Sprintf("%s (%s)", name, SizeText(c.FullHeld[i])))
+	}
+	if list == nil {
+		return ""
+	}
+	return "; the profile's largest users: " + strings.Join(list, ", ")
 }
 
 // caller names the caller of the last refused request: the line of C, if the program links package

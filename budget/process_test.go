@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"testing"
 
@@ -45,6 +46,7 @@ func (h *processHeap) Watch(at, again uint64, crossed func(uint64)) error {
 }
 func (h *processHeap) Counts() arena_c.ProcessCounts { return h.counts }
 func (h *processHeap) Trim() uint64                  { return h.free }
+func (h *processHeap) WriteProfile(io.Writer) error  { return nil }
 
 func setProcessHeap(t *testing.T, h arena_c.ProcessHeap) {
 	old := arena_c.ProcessHeapOf()
@@ -70,7 +72,8 @@ func TestCHeap(t *testing.T) {
 
 	h.err = nil
 	b := open(t, cHeapPlan(64*budget.MiB))
-	require.Equal(t, []arena_c.ProcessPlan{{Size: 64 * budget.MiB, Reserve: budget.MiB, Fronts: 2, Prefault: true}},
+	require.Equal(t, []arena_c.ProcessPlan{{Size: 64 * budget.MiB, Reserve: budget.MiB, Fronts: 2,
+		Profile: 512 * budget.KiB, Prefault: true}},
 		h.begun)
 	_, err = budget.Open(cHeapPlan(64 * budget.MiB))
 	assert.EqualError(t, err, `budget "pond": c_heap: budget "pond", which is open, has C's malloc; remove c_heap here`)
@@ -163,8 +166,9 @@ func TestCHeapWarns(t *testing.T) {
 	var got []budget.Warning
 	plan.OnWarn = func(w budget.Warning) { got = append(got, w) }
 	b := open(t, plan)
-	const room = 61 * budget.MiB // without reserve and runtime
-	assert.Equal(t, []uint64{room / 2, room/2 - room/20}, []uint64{h.at, h.again})
+	samples := arena_c.ProcessPlan{Size: 64 * budget.MiB, Profile: 512 * budget.KiB}.Samples()
+	room := 61*budget.MiB - samples // without reserve, runtime and samples
+	assert.Equal(t, []uint64{(room + 1) / 2, (room+1)/2 - (room+1)/2/10}, []uint64{h.at, h.again})
 	line := timeline.Start(b, 16)
 	sample := func(used uint64) {
 		h.counts.Used, h.counts.Peak = used, max(used, h.counts.Peak)

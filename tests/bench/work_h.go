@@ -40,6 +40,7 @@ var workH = work{
 		inHeaps("H 32 bytes, 1600 at once", "pair", "one-size"),
 		inHeaps("H numbers", "number", "numbers"),
 		inFront("H C's malloc, a front"),
+		inFront("H C's malloc, profiled", "profiled"),
 		inHeaps("H flush", "ns a parked block", "flush"),
 		inHeaps("H memory", timesAsked, "memory"),
 		inHeaps("H unflushed memory", timesAsked, "unflushed"),
@@ -81,18 +82,20 @@ func inHeaps(name, unit string, args ...string) part {
 // frontProgram builds a program whose malloc is that of arena/with/malloc.
 func (h *harness) frontProgram() (string, error) {
 	const folder = "../../arena/with/malloc/"
-	return h.programs.compile("front", "heaps/front.c", folder+"process.c", folder+"caller.c", "-ldl", "-pthread")
+	return h.programs.compile("front", "heaps/front.c", folder+"process.c", folder+"profile.c", folder+"caller.c",
+		"-ldl", "-pthread")
 }
 
-// inFront measures a malloc and a free that a front of C's malloc serves.
-func inFront(name string) part {
-	return part{name: name, heaps: []string{"front"}, program: (*harness).frontProgram,
+// inFront measures a malloc and a free that a front of C's malloc serves. The argument is
+// "profiled" for a heap with a profile.
+func inFront(name string, profiled ...string) part {
+	return part{name: name, heaps: append([]string{"front"}, profiled...), program: (*harness).frontProgram,
 		measure: func(h *harness) ([]series, error) {
 			program, err := h.frontProgram()
 			if err != nil {
 				return nil, err
 			}
-			lines, err := fields(program, strconv.Itoa(h.rounds))
+			lines, err := fields(program, slices.Concat([]string{strconv.Itoa(h.rounds), "front"}, profiled)...)
 			if err != nil {
 				return nil, err
 			}

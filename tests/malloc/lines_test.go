@@ -22,7 +22,8 @@ var varying = []struct {
 	{regexp.MustCompile(`and \d+ of`), "and … of"},
 	{regexp.MustCompile(`\(\d+ refusals\): a request of \d+ `), "(… refusals): a request of … "},
 	{regexp.MustCompile(`\.go:\d+`), ".go:…"},
-	{regexp.MustCompile(`( < \S+){2,}`), " < …"},
+	{regexp.MustCompile(`\(\d+KiB\)`), "(…KiB)"},
+	{regexp.MustCompile(`( < [^\s;]+){2,}`), " < …"},
 }
 
 var update = flag.Bool("update", false, "write testdata/lines.txt again")

@@ -3,7 +3,7 @@
 // Malloc runs programs in C, which know no allocator, over package arena/with/malloc:
 //
 //	malloc [-size 64MiB] [-reserve 0] [-runtime 64KiB] [-trim 0] [-fronts 0]
-//	       PROGRAM [NUMBER or NAME ...]
+//	       [-profile 512KiB] PROGRAM [NUMBER or NAME ...]
 //
 // Without -size the static heap serves. The last line of the output is the result of the C program:
 // 0, or the line of work.c that found a fault.
@@ -294,6 +294,13 @@ func open(c budget.CHeapPlan) (*budget.Budget, error) {
 	})
 }
 
+func profileOf(rate size) uint64 {
+	if rate == 1 {
+		return budget.NoProfile
+	}
+	return uint64(rate)
+}
+
 func run(arguments []string, out io.Writer) error {
 	flags := flag.NewFlagSet("malloc", flag.ContinueOnError)
 	var bytes, reserve, part size
@@ -301,6 +308,8 @@ func run(arguments []string, out io.Writer) error {
 	flags.Var(&reserve, "reserve", "of the size")
 	flags.Var(&part, "runtime", "of the size, for Go's runtime; 0: the default")
 	after := flags.Duration("trim", 0, "the plan's trim")
+	var rate size
+	flags.Var(&rate, "profile", "the plan's profile; 0: the default, 1: none")
 	fronts := flags.Int("fronts", 0, "the plan's fronts; 0: the default")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -311,7 +320,7 @@ func run(arguments []string, out io.Writer) error {
 	}
 	if bytes != 0 {
 		b, err := open(budget.CHeapPlan{Size: uint64(bytes), Reserve: uint64(reserve), Runtime: uint64(part),
-			Trim: *after, Fronts: *fronts})
+			Trim: *after, Fronts: *fronts, Profile: profileOf(rate)})
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,8 @@ func preloaded(t *testing.T, path string) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	does(t, nil, "cc", strings.Fields("-std=c11 -O2 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fPIC "+
 		"-shared -fvisibility=hidden -DUPFRONT_MALLOC_PRELOAD -I../../arena_c ../../arena/with/malloc/process.c "+
-		"../../arena/with/malloc/caller.c ../../arena_c/heap.c ../../arena_c/heap_walk.c -lpthread -ldl -o "+path)...)
+		"../../arena/with/malloc/profile.c ../../arena/with/malloc/caller.c ../../arena_c/heap.c "+
+		"../../arena_c/heap_walk.c -lpthread -ldl -o "+path)...)
 }
 
 // workProgram builds the programs of work.h without Go.

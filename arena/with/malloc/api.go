@@ -1,6 +1,10 @@
 package malloc
 
-import "github.com/upfront-mem/upfront/arena_c"
+import (
+	"io"
+
+	"github.com/upfront-mem/upfront/arena_c"
+)
 
 // Stats has the counts of C's malloc. Sizes are in bytes, and include a header of 16 bytes for each
 // block.
@@ -45,5 +49,20 @@ func CleanUp(fn func() error) error {
 	defer lend(-1)
 	return fn()
 }
+
+// WriteProfile writes a profile of C's heap in the format of go tool pprof: the live blocks of
+// c_heap, and all that were allocated since Open, by call stack. A stack has C's functions, and the
+// lines of Go that called C. The profile is sampled: CHeapPlan.Profile is the average distance of
+// samples in bytes, and the sums are estimates, as those of Go's heap profile. If the table of
+// samples was full, a comment in the profile has the number of lost samples.
+//
+// With package platform/symbolize C's functions have their file and line, if the program has debug
+// information. Otherwise they have the names of exported symbols, and go tool pprof looks for the
+// others in the files of the program and its libraries.
+//
+// WriteProfile returns an error before Open, if the plan has no profile, in a build that doesn't
+// define malloc, and if w fails. Cost: O(stacks), and Go allocations. C's malloc waits for the copy
+// of one stack at a time, so the sums are of slightly different moments. Any goroutine may call it.
+func WriteProfile(w io.Writer) error { return process.WriteProfile(w) }
 
 var _ arena_c.ProcessHeap = &process

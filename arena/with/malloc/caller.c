@@ -5,9 +5,14 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Words of the runtime, the same in Go 1.26 and 1.27. upfront_go_begin refuses other ones. */
 enum {
@@ -30,7 +35,17 @@ typedef struct function {
     uint32_t entry;
     int32_t name, args;
     uint32_t deferreturn, sp, file, line, tables, unit;
+    int32_t start;
+    uint8_t id, flag, unused, data;
+    uint32_t rest[]; /* offsets of `tables` tables, and of `data` other data */
 } function;
+
+/* A call that was inlined. */
+typedef struct inlined {
+    uint32_t id;
+    int32_t name, parent, start; /* parent: the pc of the call, from the entry of the function */
+} inlined;
+enum { TABLE_INLINED = 2, DATA_INLINED = 3 };
 
 typedef struct entry {
     uint32_t pc, at;
@@ -38,7 +53,7 @@ typedef struct entry {
 
 static struct {
     const header *table;
-    uintptr_t text;
+    uintptr_t text, data; /* data: the start of functions' data, or 0 */
     intptr_t tls;       /* of the thread's g, from the thread pointer */
     uint64_t goroutine; /* word of the m that has the goroutine */
     int words, ready;
@@ -55,6 +70,14 @@ static inline const char *thread_pointer(void) {
 }
 
 static inline uintptr_t word(uintptr_t base, uint64_t n) { return ((const uintptr_t *)base)[n]; }
+
+/* Reports whether an address can be read. The kernel reads it before it refuses the number of the
+ * operation, and says EFAULT if it can't. */
+static int is_readable(uintptr_t address) {
+    int e = errno, can = syscall(SYS_rt_sigprocmask, -1, address, NULL, 8) == 0 || errno != EFAULT;
+    errno = e;
+    return can;
+}
 
 static const char *at(uint64_t offset) { return (const char *)go.table + offset; }
 
@@ -118,6 +141,27 @@ int upfront_go_line(uintptr_t pc, upfront_go_place *out) {
     if (file >= 0 && unit[file] != UINT32_MAX)
         out->file = at(go.table->paths) + unit[file];
     return 1;
+}
+
+int upfront_is_cgo(const upfront_go_place *p) {
+    const char *name = strrchr(p->file, '/');
+    return strcmp(name != NULL ? name + 1 : p->file, "_cgo_gotypes.go") == 0;
+}
+
+/* Returns the inlined call that has a pc, or NULL. */
+static const inlined *inlined_at(const function *f, uintptr_t pc) {
+    int32_t i;
+    if (go.data == 0 || f == NULL || f->tables <= TABLE_INLINED || f->data <= DATA_INLINED ||
+        f->rest[f->tables + DATA_INLINED] == UINT32_MAX)
+        return NULL;
+    i = value_at(f, f->rest[TABLE_INLINED], pc);
+    return i >= 0 ? (const inlined *)(go.data + f->rest[f->tables + DATA_INLINED]) + i : NULL;
+}
+
+uintptr_t upfront_go_parent(uintptr_t pc) {
+    const function *f = go.table != NULL ? function_of(pc) : NULL;
+    const inlined *call = inlined_at(f, pc);
+    return call != NULL ? go.text + f->entry + (uintptr_t)call->parent : 0;
 }
 
 uint64_t upfront_go_frames(uintptr_t *frames, uint64_t room) {
@@ -188,8 +232,33 @@ static int find_word(struct dl_phdr_info *info, size_t size, void *g0) {
     return 0;
 }
 
-int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *name, uint64_t size) {
-    uintptr_t m, frames[2];
+/* Reports whether a text of the table is a name. */
+static int is_text(int32_t offset, const char *name, uint64_t size) {
+    const char *text = at(go.table->names) + offset;
+    return strlen(text) == size && memcmp(text, name, (size_t)size) == 0;
+}
+
+/* Finds the start of functions' data among the words of the module: with it the call at pc is of
+ * the function `name`. */
+static void find_data(uintptr_t module, uintptr_t pc, const char *name, uint64_t size) {
+    uint64_t i;
+    for (i = 1; i < 64; i++) {
+        const function *f = function_of(pc);
+        const inlined *call;
+        go.data = word(module, i);
+        call = inlined_at(f, pc);
+        if (call != NULL && is_readable((uintptr_t)call) && is_readable((uintptr_t)(call + 1) - 1) &&
+            call->name >= 0 && is_readable((uintptr_t)at(go.table->names) + (uintptr_t)call->name) &&
+            is_text(call->name, name, size))
+            return;
+    }
+    go.data = 0;
+}
+
+int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *name, uint64_t size, const char *within,
+                     uint64_t bytes) {
+    uintptr_t m, frames[3];
+    uint64_t n;
     if (g == 0 || thread_pointer() == NULL || !find_text(module, pc, name, size))
         return 0;
     m = word(g, G_M);
@@ -199,8 +268,13 @@ int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *na
     if (go.goroutine == 64 || go.words != 1)
         return 0;
     __atomic_store_n(&go.ready, 1, __ATOMIC_RELEASE);
-    if (upfront_go_frames(frames, 2) == 2 && is_name(frames[1] - 1, name, size))
-        return 1;
+    n = upfront_go_frames(frames, 3);
+    if (n >= 2 && is_name(frames[1] - 1, name, size)) {
+        find_data(module, frames[1] - 1, within, bytes);
+        return go.data != 0 ? 2 : 1;
+    }
+    if (n == 3 && is_name(frames[1] - 1, within, bytes) && is_name(frames[2] - 1, name, size))
+        return 2; /* nothing is inlined */
     __atomic_store_n(&go.ready, 0, __ATOMIC_RELEASE);
     return 0;
 }
@@ -256,11 +330,17 @@ static int find_symbol(const struct link_map *map, uintptr_t address, upfront_sy
 
 #if FINDS
 typedef int finding(void *, struct dl_find_object *);
+typedef int tracing(void **, int);
+
+static finding *found;
+static tracing *traces; /* glibc's backtrace, or NULL */
+static struct {
+    uintptr_t from, end;
+} linker, unwinder; /* their code */
 
 /* glibc's lookup of an object takes no lock. dl_iterate_phdr's lock may be held for ever in the
  * child of a fork, or by a thread that waits for this one. */
 int upfront_symbol_of(uintptr_t address, upfront_symbol *out) {
-    static finding *found;
     struct dl_find_object object;
     void *p = NULL;
     if (out == NULL) { /* the start */
@@ -270,12 +350,117 @@ int upfront_symbol_of(uintptr_t address, upfront_symbol *out) {
     }
     return found != NULL && found((void *)address, &object) == 0 && find_symbol(object.dlfo_link_map, address, out);
 }
+
+int upfront_object_of(uintptr_t pc, upfront_object *out) {
+    struct dl_find_object object;
+    if (found == NULL || found((void *)pc, &object) != 0)
+        return 0;
+    out->map = (uintptr_t)object.dlfo_map_start;
+    out->base = object.dlfo_link_map->l_addr;
+    out->name = object.dlfo_link_map->l_name;
+    return 1;
+}
+
+static int find_unwinder(struct dl_phdr_info *info, size_t size, void *context) {
+    int i;
+    (void)size, (void)context;
+    for (i = 0; i < info->dlpi_phnum && strstr(info->dlpi_name, "/libgcc_s.so") != NULL; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && (info->dlpi_phdr[i].p_flags & PF_X) != 0) {
+            unwinder.from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            unwinder.end = unwinder.from + info->dlpi_phdr[i].p_memsz;
+        }
+    return 0;
+}
+
+/* The first call of backtrace loads the unwinder. */
+void upfront_c_begin(void) {
+    void *p = dlsym(RTLD_DEFAULT, "backtrace"), *frames[4];
+    tracing *with;
+    memcpy(&with, &p, sizeof p);
+    if (found == NULL || with == NULL || with(frames, 4) == 0)
+        return;
+    p = dlsym(RTLD_DEFAULT, "_dl_find_object"); /* of ld.so */
+    upfront_code_around((uintptr_t)p, &linker.from, &linker.end);
+    dl_iterate_phdr(find_unwinder, NULL);
+    if (unwinder.from != 0)
+        traces = with;
+}
+
+/* Reports whether so many bytes of the stack are left. The stack of a signal handler is at most as
+ * large as sigaltstack says. */
+static int has_stack(uintptr_t bytes) {
+    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+    stack_t alternative;
+    if (!is_readable((sp - bytes) & ~(uintptr_t)7))
+        return 0;
+    return sigaltstack(NULL, &alternative) != 0 || (alternative.ss_flags & SS_ONSTACK) == 0 ||
+           sp - (uintptr_t)alternative.ss_sp >= bytes;
+}
+
+uint64_t upfront_c_frames(uintptr_t *frames, uint64_t room, uintptr_t caller) {
+    enum { OWN = 8, MOST = 32 + OWN };
+    static __thread int within __attribute__((tls_model("initial-exec")));
+    void *all[MOST];
+    int i = 0, count = 0;
+    uint64_t n = 1;
+    frames[0] = caller;
+    if (traces == NULL || within || caller - linker.from < linker.end - linker.from ||
+        caller - unwinder.from < unwinder.end - unwinder.from || !has_stack(UPFRONT_STACK_LEAST))
+        return 1;
+    within = 1;
+    count = traces(all, room + OWN < MOST ? (int)room + OWN : MOST);
+    within = 0;
+    while (i < count && (uintptr_t)all[i] != caller)
+        i++;
+    for (i++; i < count && n < room; i++) {
+        if (all[i] == NULL || (go.table != NULL && function_of((uintptr_t)all[i]) != NULL))
+            break;
+        frames[n++] = (uintptr_t)all[i];
+    }
+    return n;
+}
 #else
 int upfront_symbol_of(uintptr_t address, upfront_symbol *out) {
     (void)address, (void)out, (void)find_symbol;
     return 0;
 }
+
+int upfront_object_of(uintptr_t pc, upfront_object *out) {
+    (void)pc, (void)out;
+    return 0;
+}
+
+void upfront_c_begin(void) {}
+
+uint64_t upfront_c_frames(uintptr_t *frames, uint64_t room, uintptr_t caller) {
+    (void)room;
+    frames[0] = caller;
+    return 1;
+}
 #endif
+
+int upfront_object_code(const upfront_object *o, uintptr_t pc, uintptr_t *from, uintptr_t *end, uint64_t *offset) {
+    const ElfW(Ehdr) *file = (const ElfW(Ehdr) *)o->map;
+    const ElfW(Phdr) *h;
+    int i, count;
+    if (*o->name == 0) { /* the mapping of a program may begin after its header */
+        h = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+        count = h != NULL ? (int)getauxval(AT_PHNUM) : 0;
+    } else {
+        if (memcmp(file->e_ident, ELFMAG, SELFMAG) != 0)
+            return 0;
+        h = (const ElfW(Phdr) *)(o->map + file->e_phoff);
+        count = file->e_phnum;
+    }
+    for (i = 0; i < count; i++)
+        if (h[i].p_type == PT_LOAD && pc - (o->base + h[i].p_vaddr) < h[i].p_memsz) {
+            *from = o->base + h[i].p_vaddr;
+            *end = *from + h[i].p_memsz;
+            *offset = h[i].p_offset;
+            return 1;
+        }
+    return 0;
+}
 
 /* Objects of the dynamic linker. */
 

@@ -4,6 +4,7 @@ package malloc
 
 import (
 	"errors"
+	"io"
 	"runtime"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -30,6 +31,11 @@ func (*heap) Watch(at, again uint64, crossed func(used uint64)) error { return n
 
 // Counts returns no counts.
 func (*heap) Counts() (c arena_c.ProcessCounts) { return c }
+
+// WriteProfile refuses.
+func (*heap) WriteProfile(io.Writer) error {
+	return unsupported("this build has another malloc, so there is no profile")
+}
 
 // Trim returns 0.
 func (*heap) Trim() uint64 { return 0 }

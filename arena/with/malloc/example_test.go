@@ -3,8 +3,10 @@
 package malloc_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/upfront-mem/upfront/arena/with/malloc"
 	"github.com/upfront-mem/upfront/budget"
@@ -27,4 +29,24 @@ func Example() {
 	// Output:
 	// 16384KiB for C, 0 requests refused
 	// true true
+}
+
+// A profile of C's heap goes to a file, for go tool pprof. A program that may leak keeps two, an
+// hour apart, and compares them with -diff_base.
+func ExampleWriteProfile() {
+	b, err := budget.Open(budget.Plan{
+		Name:  "indexer",
+		CHeap: budget.CHeapPlan{Size: 16 * budget.MiB},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	file, err := os.CreateTemp("", "cmalloc*.pb.gz")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.Remove(file.Name())
+	fmt.Println(errors.Join(malloc.WriteProfile(file), file.Close()))
+	// Output: <nil>
 }

@@ -55,11 +55,16 @@ func (h *heap) Begin(p arena_c.ProcessPlan) (page string, err error) {
 		}
 		p = h.plan
 	}
+	if samples := p.Samples(); samples > p.Size/2 {
+		return "", fmt.Errorf("profile %d: its samples take %d bytes, more than half of the size %d", p.Profile,
+			samples, p.Size)
+	}
 	if p.Runtime > p.Size/2 {
 		return "", fmt.Errorf("size %d is too small: at most half of it may be for Go's runtime, and that takes %d "+
 			"bytes", p.Size, p.Runtime)
 	}
 	plan := C.upfront_malloc_plan{size: C.uint64_t(p.Size), reserve: C.uint64_t(p.Reserve),
+		profile: C.uint64_t(p.Profile), samples: C.uint64_t(p.Samples()),
 		runtime: C.uint64_t(p.Runtime), fronts: C.uint64_t(p.Fronts),
 		prefault: number(p.Prefault), lock: number(p.Lock)}
 	code, errno := C.upfront_malloc_begin(&plan)
@@ -126,6 +131,7 @@ func differs(was, now arena_c.ProcessPlan) (page string, err error) {
 		{"runtime", was.Runtime, now.Runtime},
 		{"fronts", was.Fronts, now.Fronts},
 		{"trim", was.Trim, now.Trim},
+		{"profile", was.Profile, now.Profile},
 	} {
 		if f.was != f.now {
 			return "", fmt.Errorf("%s %v: the process began with %v, and keeps it until its end", f.name, f.now, f.was)
@@ -154,10 +160,14 @@ func counts() arena_c.ProcessCounts {
 		FullRuntime: c.full_runtime != 0,
 		FullCaller:  uintptr(c.full_caller), Larges: uint64(c.larges), LargeSize: uint64(c.large_size),
 		Warnings: uint64(c.warnings), Warned: uint64(c.warned),
-		Static: uint64(c.boot), StaticUsed: uint64(c.boot_used), Trimmed: uint64(c.trimmed),
+		Samples: uint64(c.samples),
+		Static:  uint64(c.boot), StaticUsed: uint64(c.boot_used), Trimmed: uint64(c.trimmed),
 	}
 	for i := range out.FullGo {
 		out.FullGo[i] = uintptr(c.full_go[i])
+	}
+	for i := range out.FullHolders {
+		out.FullHolders[i], out.FullHeld[i] = uintptr(c.full_holder[i].line), uint64(c.full_holder[i].bytes)
 	}
 	return out
 }

@@ -23,6 +23,7 @@
 
 #include "callbacks.h"
 #include "caller.h"
+#include "profile.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER ((uintptr_t)__builtin_return_address(0))
@@ -44,7 +45,10 @@ typedef struct place {
 
 typedef struct front {
     _Alignas(UPFRONT_LINE) unsigned char busy; /* a thread is in it */
-    uint64_t parked, bytes;
+    uint64_t parked;
+    uint64_t put;  /* put + left is the bytes of the parked blocks */
+    int64_t left;  /* bytes that it allocates up to the next sample point; changes with the lock of
+                      the range, but for an alloc */
     uint64_t lists[LISTS]; /* offsets of the first blocks' headers */
 } front;
 
@@ -56,6 +60,7 @@ static place boot = {
     .base = boot_bytes, .size = sizeof boot_bytes, .runtime = &boot_runtime, .lock = PTHREAD_MUTEX_INITIALIZER};
 static place range_runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static place range = {.runtime = &range_runtime, .lock = PTHREAD_MUTEX_INITIALIZER};
+static int64_t range_left; /* bytes up to the next sample point of blocks that no front serves */
 enum { PLACES = 4 };
 static place *const places[PLACES] = {&range, &range_runtime, &boot, &boot_runtime};
 static place *current = &boot;
@@ -67,6 +72,8 @@ typedef struct refusal {
     uint64_t count, size, used, reserve, room, caller; /* room: free bytes that aren't in reserve */
     uint64_t frames;
     uintptr_t go[UPFRONT_MALLOC_FRAMES];
+    uint64_t holders; /* of the range, for a line that is due */
+    upfront_holder holder[UPFRONT_PROFILE_HOLDERS];
     const place *of;
 } refusal;
 
@@ -94,7 +101,7 @@ static place *place_now(void) { return __atomic_load_n(&current, __ATOMIC_ACQUIR
 
 typedef struct line {
     size_t size;
-    char text[512];
+    char text[768];
 } line;
 
 static void add(line *l, const char *text) {
@@ -235,13 +242,17 @@ static __attribute__((noinline, cold)) void wake(void) {
     errno = e;
 }
 
+static inline uint64_t front_bytes(const front *f) {
+    return __atomic_load_n(&f->put, __ATOMIC_RELAXED) + (uint64_t)__atomic_load_n(&f->left, __ATOMIC_RELAXED);
+}
+
 /* Compares the use of the range with its share. pre: the range's lock */
 static inline void look_at_use(void) {
     uint64_t used = range.heap->used, i;
     if (!watch.over && used < watch.at)
         return;
     for (i = 0; i < front_count; i++)
-        used -= __atomic_load_n(&fronts[i].bytes, __ATOMIC_RELAXED);
+        used -= front_bytes(&fronts[i]);
     if (watch.over) {
         watch.over = used >= watch.again;
     } else if (used >= watch.at) {
@@ -339,36 +350,45 @@ static front *front_any(void) {
     return front_enter(mine) ? mine : NULL;
 }
 
-/* Takes the first block of a list that isn't empty. pre: in the front, is_parked */
+/* Takes the first block of a list that isn't empty. The caller subtracts its bytes. pre: in the
+ * front, is_parked */
 static inline void *front_pop(front *f, uint64_t list, uint64_t at) {
     f->lists[list] = upfront_heap_word(range.heap, at + UPFRONT_HEAP_HEADER);
     f->parked--;
-    f->bytes -= size_in(list);
     turn(range.heap, at);
     return (char *)range.heap + at + UPFRONT_HEAP_HEADER;
 }
 
-/* Returns a block of a list; NULL: it is empty, damaged, or the front is busy. It calls nothing, so
- * it is fast. */
+/* Subtracts the bytes of an alloc from those up to the next sample point, and reports whether the
+ * point isn't in them. */
+static inline int front_counts(front *f, uint64_t list) { return (f->left -= (int64_t)size_in(list)) >= 0; }
+
+/* Returns a block of a list; NULL: it is empty, damaged, the front is busy, or a sample point is in
+ * the block. It calls nothing, so it is fast. */
 static inline void *front_get(front *f, uint64_t list) {
     uint64_t at;
     void *p = NULL;
     if (__atomic_load_n(&f->lists[list], __ATOMIC_RELAXED) == 0 || !front_enter(f))
         return NULL;
     at = f->lists[list];
-    if (at != 0 && is_parked(range.heap, at, size_in(list)))
-        p = front_pop(f, list, at);
+    if (at != 0 && is_parked(range.heap, at, size_in(list))) {
+        if (front_counts(f, list))
+            p = front_pop(f, list, at);
+        else
+            f->put += size_in(list); /* it stays */
+    }
     front_leave(f);
     return p;
 }
 
-/* pre: in the front */
+/* Takes a block without an effect on sample points. pre: in the front */
 static void *front_get_sure(front *f, uint64_t list, uintptr_t caller) {
     uint64_t at = f->lists[list];
     if (at == 0)
         return NULL;
     if (!is_parked(range.heap, at, size_in(list)))
         damage((char *)range.heap + at + UPFRONT_HEAP_HEADER, caller);
+    f->put -= size_in(list);
     return front_pop(f, list, at);
 }
 
@@ -406,7 +426,7 @@ static inline void front_park(front *f, uint64_t at, uint64_t size) {
     turn(range.heap, at);
     *list = at;
     f->parked++;
-    f->bytes += size;
+    f->put += size;
 }
 
 /* Reports whether it parked a block. It calls nothing, so it is fast. */
@@ -491,6 +511,75 @@ static upfront_heap *heap_of(place *h) {
 
 static uint64_t usable(const place *h, const void *p) { return upfront_heap_asked(h->heap, offset_of(h, p)); }
 
+/* Samples (profile.h). A block with a sample point in it isn't parked, neither before nor after its
+ * life: may_park refuses a header with slack, which no other block has in a release build. So a
+ * free through a front needs no question about samples. In a checked build each free asks. */
+#ifdef UPFRONT_CHECKED
+#define SAMPLE_SLACK 0
+#else
+#define SAMPLE_SLACK UPFRONT_HEAP_HEADER
+#endif
+
+static inline uint64_t block_of(uint64_t size) { return rounded(size) + UPFRONT_HEAP_HEADER; }
+
+/* Reports whether a sample point is in a block for a request that no front serves. pre: the range's
+ * lock */
+static inline int is_sampled(uint64_t size) {
+    if (size > range.size || (range_left -= (int64_t)block_of(size)) >= 0)
+        return 0;
+    range_left = upfront_profile_gap();
+    return 1;
+}
+
+/* Marks the new block of a sampled request, and keeps its sample. pre: the range's lock */
+static void *sampled(void *p, uint64_t size, const upfront_trace *t) {
+    uint64_t at;
+    if (p == NULL)
+        return NULL;
+    at = offset_of(&range, p);
+#ifndef UPFRONT_CHECKED
+    {
+        uint64_t body = upfront_heap_word(range.heap, at + 8) & ~UPFRONT_HEAP_SEAL_SIZE;
+        uint64_t slack = (body & UPFRONT_HEAP_SIZE) - block_of(size);
+        body = (body & ~(UINT64_C(63) << UPFRONT_HEAP_SLACK)) | slack << UPFRONT_HEAP_SLACK;
+        upfront_heap_seal(range.heap, at, upfront_heap_word(range.heap, at) & ~UPFRONT_HEAP_SEAL_BEFORE, body);
+    }
+#endif
+    (void)upfront_profile_add(at, block_of(size), t);
+    return p;
+}
+
+/* Reports whether a block may have a sample. pre: the range */
+static inline int has_sample(const place *h, uint64_t at) {
+#ifdef UPFRONT_CHECKED
+    return upfront_heap_is_inside(h->heap, at);
+#else
+    return upfront_heap_is_inside(h->heap, at) &&
+           ((upfront_heap_word(h->heap, at + 8) >> UPFRONT_HEAP_SLACK) & 63) != 0;
+#endif
+}
+
+/* Drops the sample of a block that is freed or moves. pre: the place's lock; the block is in the
+ * place */
+static inline void drop_sample(const place *h, const void *p) {
+    uint64_t at = offset_of(h, p);
+    if (h == &range && has_sample(h, at))
+        upfront_profile_drop(at);
+}
+
+/* Resizes a block, as a free and an alloc in the profile. A non-null t is the stack of a request
+ * with a sample point in it. pre: the place's lock */
+static void *resized(place *h, void *p, uint64_t size, const upfront_trace *t) {
+    uint64_t at = offset_of(h, p);
+    int had = h == &range && has_sample(h, at);
+    void *q = upfront_heap_realloc(h->heap, p, rounded(size) + (t != NULL ? SAMPLE_SLACK : 0));
+    if (q == NULL)
+        return NULL;
+    if (had)
+        upfront_profile_drop(at);
+    return t != NULL ? sampled(q, size, t) : whole(h, q);
+}
+
 /* Requests that a refusal would end the process for: those of Go's runtime and cgo, and of ld.so.
  *
  * The runtime starts threads and sets variables through pointers to C functions; a wrapper of each
@@ -559,31 +648,59 @@ static const char *base_of(const char *path) {
     return last != NULL ? last + 1 : path;
 }
 
-/* Adds the caller: its symbol or address, and the lines of Go above it. */
-static void add_caller(line *l, const refusal *r) {
+/* Adds a symbol of C and the distance from its start, or the address. */
+static void add_symbol(line *l, uintptr_t address) {
     upfront_symbol s;
-    upfront_go_place p;
-    uint64_t i;
-    const char *between = ", from Go at ";
-    add(l, "; the caller is ");
-    if (upfront_symbol_of((uintptr_t)r->caller, &s)) {
+    if (upfront_symbol_of(address, &s)) {
         add(l, s.name);
         add(l, "+");
         add_address(l, (uintptr_t)s.distance);
         add(l, *s.object != 0 ? " in " : "");
         add(l, base_of(s.object));
     } else
-        add_address(l, (uintptr_t)r->caller);
+        add_address(l, address);
+}
+
+static void add_place(line *l, const upfront_go_place *p) {
+    add(l, base_of(p->file));
+    add(l, ":");
+    add_number(l, (uint64_t)p->line, 10);
+}
+
+/* Adds the lines of Go, or the callers in C, that have most of the heap in the profile. */
+static void add_holders(line *l, const refusal *r) {
+    uint64_t i;
+    upfront_go_place p;
+    for (i = 0; i < r->holders; i++) {
+        add(l, i == 0 ? "; the profile's largest users: " : ", ");
+        if (r->holder[i].is_go && upfront_go_line(r->holder[i].line - 1, &p))
+            add_place(l, &p);
+        else
+            add_symbol(l, r->holder[i].line);
+        add(l, " (");
+        add_number(l, (r->holder[i].bytes + 1023) / 1024, 10);
+        add(l, "KiB)");
+    }
+}
+
+/* Adds the caller: its symbol or address, and the lines of Go above it. */
+static void add_caller(line *l, const refusal *r) {
+    upfront_go_place p;
+    uint64_t i;
+    const char *between = ", from Go at ";
+    add(l, "; the caller is ");
+    add_symbol(l, (uintptr_t)r->caller);
     for (i = 0; i < r->frames; i++) {
-        if (!upfront_go_line(r->go[i] - 1, &p) || strncmp(p.function, "runtime.", 8) == 0)
+        uintptr_t at = r->go[i] - 1;
+        if (!upfront_go_line(at, &p) || strncmp(p.function, "runtime.", 8) == 0)
             break;
-        if (strcmp(base_of(p.file), "_cgo_gotypes.go") == 0)
+        if (upfront_is_cgo(&p))
             continue;
-        add(l, between);
-        add(l, base_of(p.file));
-        add(l, ":");
-        add_number(l, (uint64_t)p.line, 10);
-        between = " < ";
+        for (; at != 0 && upfront_go_line(at, &p); at = upfront_go_parent(at)) {
+            add(l, between);
+            add_place(l, &p);
+            between = " < ";
+        }
     }
 }
 
@@ -645,6 +762,7 @@ static void say_refused(int kind, const refusal *r) {
             add_full_range(&l, r);
     }
     add_caller(&l, r);
+    add_holders(&l, r);
     say(&l);
     errno = e;
 }
@@ -672,6 +790,7 @@ static void *refuse_align(uint64_t align, uint64_t size, uintptr_t caller) {
  * doubled, and for a refusal that ends the process. A request that no plan could hold is a probe of
  * the size of memory, and has no line. pre: all locks */
 static int count_refused(refusal *r, int ends, int *due) {
+    enum { HOLDERS_EACH = 4 << 20 }; /* a larger table is read for a line alone */
     int kind = FULL;
     if (r->size > UPFRONT_OFFSET_MAX || (r->of == &range && r->size > range.size))
         kind = LARGE;
@@ -681,9 +800,13 @@ static int count_refused(refusal *r, int ends, int *due) {
     r->room = r->of->heap->most > r->of->heap->used ? r->of->heap->most - r->of->heap->used : 0;
     r->reserve = lent == 0 ? plan.reserve : 0;
     r->count = refused[kind].count + 1;
-    refused[kind] = *r;
     *due = r->size <= UPFRONT_OFFSET_MAX &&
            (r->count == 1 || (kind != LARGE && (r->count & (r->count - 1)) == 0) || ends == 2);
+    if (kind == FULL && r->of == &range && (*due || plan.samples < HOLDERS_EACH))
+        r->holders = upfront_profile_holders(r->holder);
+    else if (kind == FULL)
+        memcpy(r->holder, refused[FULL].holder, sizeof r->holder); /* of an earlier line */
+    refused[kind] = *r;
     said_in_hook |= *due;
     return kind;
 }
@@ -694,6 +817,7 @@ static void *take_for_runtime(place *h, void *p, uint64_t size, uint64_t align) 
     if (p != NULL && q != NULL) {
         uint64_t old = usable(h, p);
         memcpy(q, p, (size_t)(old < size ? old : size));
+        drop_sample(h, p);
         (void)upfront_heap_free(h->heap, p);
         h->frees++;
     }
@@ -712,8 +836,7 @@ static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr
     r.of = h = of != NULL ? of : place_now();
     flush_all(caller);
     h->heap->look = h->looks;
-    q = whole(h, p != NULL ? upfront_heap_realloc(h->heap, p, rounded(size))
-                           : upfront_heap_alloc(h->heap, rounded(size), align));
+    q = p != NULL ? resized(h, p, size, NULL) : whole(h, upfront_heap_alloc(h->heap, rounded(size), align));
     h->looks = h->heap->look;
     h->heap->look = UINT64_MAX;
     where = damaged(h);
@@ -734,30 +857,63 @@ static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr
     return q;
 }
 
-/* Returns a block of a front for a request that the fast path didn't serve. */
-static void *take_parked(uint64_t size, uintptr_t caller) {
-    front *f = front_any();
+/* Allocates a block with a sample point in it; NULL: it doesn't fit. The stack is read without a
+ * lock. */
+static __attribute__((noinline, cold)) void *take_sampled(uint64_t size, uint64_t align, uintptr_t caller) {
+    upfront_trace t;
+    int taken;
     void *p;
+    upfront_profile_walk(&t, caller, hook != NO_HOOK);
+    taken = upfront_shared_lock(&range.lock);
+    p = sampled(upfront_heap_alloc(range.heap, rounded(size) + SAMPLE_SLACK, align), size, &t);
+    leave(&range, taken, caller);
+    return p;
+}
+
+/* Returns a block of a front for a request that the fast path didn't serve, and sets *point if a
+ * sample point is in it; then there is no block. */
+static void *take_parked(uint64_t size, uintptr_t caller, int *point) {
+    front *f = front_any();
+    void *p = NULL;
+    uint64_t list = list_of(size);
     if (f == NULL)
         return NULL;
-    p = front_get_sure(f, list_of(size), caller);
+    if (f->lists[list] != 0) {
+        *point = !front_counts(f, list);
+        if (*point) {
+            int taken = upfront_shared_lock(&range.lock);
+            int64_t next = upfront_profile_gap();
+            f->put += (uint64_t)f->left + size_in(list) - (uint64_t)next;
+            f->left = next;
+            upfront_shared_unlock(&range.lock, taken);
+        } else {
+            f->put += size_in(list);
+            p = front_get_sure(f, list, caller);
+        }
+    }
     front_leave(f);
     return p;
 }
 
 static __attribute__((noinline)) void *take(uint64_t size, uint64_t align, uintptr_t caller) {
     place *h = place_now();
-    int taken;
+    int taken, point = 0;
     void *p = NULL;
     if (h != &boot && mine == NULL && front_count != 0)
         mine = &fronts[__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED) % front_count];
     if (size <= UPFRONT_HEAP_FRONT && align == UPFRONT_HEAP_ALIGN)
-        p = take_parked(size, caller);
+        p = take_parked(size, caller, &point);
     if (p != NULL)
         return p;
-    taken = upfront_shared_lock(&h->lock);
-    p = whole(h, upfront_heap_alloc(heap_of(h), rounded(size), align));
-    leave(h, taken, caller);
+    if (!point) {
+        taken = upfront_shared_lock(&h->lock);
+        point = h == &range && is_sampled(size);
+        if (!point)
+            p = whole(h, upfront_heap_alloc(heap_of(h), rounded(size), align));
+        leave(h, taken, caller);
+    }
+    if (point)
+        p = take_sampled(size, align, caller);
     return p != NULL ? p : last_try(NULL, NULL, size, align, caller);
 }
 
@@ -777,6 +933,7 @@ static __attribute__((noinline)) void release(const char *call, void *p, uintptr
     if (h == &range && front_put_sure(p, caller))
         return;
     taken = upfront_shared_lock(&h->lock);
+    drop_sample(h, p);
     code = upfront_heap_free(h->heap, p);
     h->frees++;
     starts = h == &range && wants_trim();
@@ -810,7 +967,8 @@ static place *place_live(const char *call, const void *p, uintptr_t caller) {
 static void *resize(const char *call, void *p, size_t size, uintptr_t caller) {
     place *h;
     uint64_t want = rounded(size), old;
-    int taken, starts;
+    int taken, starts, point;
+    upfront_trace t;
     void *q;
     if (p == NULL)
         q = alloc(size, caller);
@@ -830,7 +988,13 @@ static void *resize(const char *call, void *p, size_t size, uintptr_t caller) {
             }
         } else {
             taken = upfront_shared_lock(&h->lock);
-            q = whole(h, upfront_heap_realloc(h->heap, p, want));
+            point = h == &range && is_sampled(size);
+            if (point) {
+                upfront_shared_unlock(&h->lock, taken);
+                upfront_profile_walk(&t, caller, hook != NO_HOOK);
+                taken = upfront_shared_lock(&h->lock);
+            }
+            q = resized(h, p, size, point ? &t : NULL);
             h->frees++;
             starts = h == &range && wants_trim();
             leave(h, taken, caller);
@@ -1206,8 +1370,45 @@ static int unmapped(char *base, uint64_t size, int code) {
     return code;
 }
 
+/* Begins the distances to the next sample points. pre: all locks */
+static void seed(uint64_t n) {
+    uint64_t i;
+    upfront_profile_seed(n);
+    for (i = 0; i < UPFRONT_MALLOC_FRONTS; i++) {
+        front *f = &fronts[i];
+        f->put += (uint64_t)f->left;
+        f->left = upfront_profile_gap();
+        f->put -= (uint64_t)f->left;
+    }
+    range_left = upfront_profile_gap();
+}
+
+void upfront_malloc_seed(uint64_t n) {
+    lock_all();
+    seed(n);
+    unlock_all();
+}
+
+void upfront_malloc_profile(upfront_profile_counts *out) {
+    pthread_mutex_lock(&range.lock);
+    upfront_profile_count(out);
+    pthread_mutex_unlock(&range.lock);
+}
+
+void upfront_malloc_stack(uint64_t i, upfront_profile_stack *out) {
+    pthread_mutex_lock(&range.lock);
+    upfront_profile_stack_at(i, out);
+    pthread_mutex_unlock(&range.lock);
+}
+
+void upfront_malloc_object(uint64_t i, upfront_profile_object *out) {
+    pthread_mutex_lock(&range.lock);
+    upfront_profile_object_at(i, out);
+    pthread_mutex_unlock(&range.lock);
+}
+
 int upfront_malloc_begin(const upfront_malloc_plan *p) {
-    uint64_t bytes, used, size;
+    uint64_t bytes, used, size, rest;
     char *base;
     if (place_now() == &range)
         return UPFRONT_MALLOC_OK;
@@ -1229,15 +1430,18 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
     if (p->lock && mlock(base, (size_t)bytes) != 0)
         return unmapped(base, bytes, UPFRONT_MALLOC_LOCK);
     /* the second heap begins there, at a cache line */
-    size = (p->size - upfront_round_up(p->runtime, 16)) & ~UINT64_C(63);
-    if (p->runtime > p->size / 2 || upfront_heap_init(base, size, 0) == NULL ||
-        upfront_heap_init(base + size, p->size - size, 0) == NULL)
+    rest = p->size - p->samples;
+    size = (rest - upfront_round_up(p->runtime, 16)) & ~UINT64_C(63);
+    if (p->runtime > p->size / 2 || p->samples > p->size / 2 || p->runtime + p->samples >= p->size ||
+        upfront_heap_init(base, size, 0) == NULL || upfront_heap_init(base + size, rest - size, 0) == NULL)
         return unmapped(base, bytes, UPFRONT_MALLOC_SMALL);
+    if (p->samples != 0)
+        upfront_c_begin();
     lock_all();
     know_standard_error();
     plan = *p;
     range_runtime.base = base + size;
-    range_runtime.size = p->size - size;
+    range_runtime.size = rest - size;
     range_runtime.heap = (upfront_heap *)(void *)range_runtime.base;
     range_runtime.heap->look = UINT64_MAX;
     range.base = base;
@@ -1245,6 +1449,9 @@ int upfront_malloc_begin(const upfront_malloc_plan *p) {
     range.heap = (upfront_heap *)(void *)base;
     range.heap->look = UINT64_MAX;
     upfront_heap_reserve(range.heap, p->reserve);
+    rest = upfront_round_up(rest, 64);
+    upfront_profile_begin(base + rest, p->size > rest ? p->size - rest : 0, p->profile);
+    seed(1);
 #ifndef UPFRONT_CHECKED
     front_count = p->fronts < UPFRONT_MALLOC_FRONTS ? p->fronts : UPFRONT_MALLOC_FRONTS;
 #endif
@@ -1302,7 +1509,7 @@ void upfront_malloc_count(upfront_malloc_counts *out) {
         out->live = h->live;
         out->peak = upfront_heap_peak(h);
         for (i = 0; i < front_count; i++) {
-            out->used -= fronts[i].bytes;
+            out->used -= front_bytes(&fronts[i]);
             out->live -= fronts[i].parked;
             out->parked += fronts[i].parked;
         }
@@ -1314,6 +1521,8 @@ void upfront_malloc_count(upfront_malloc_counts *out) {
     out->full_caller = last->caller;
     out->full_runtime = last == &refused[RUNTIME];
     memcpy(out->full_go, last->go, sizeof last->go);
+    memcpy(out->full_holder, refused[FULL].holder, sizeof out->full_holder);
+    out->samples = h != NULL ? plan.samples : 0;
     out->larges = refused[LARGE].count;
     out->large_size = refused[LARGE].size;
     out->warnings = watch.count;

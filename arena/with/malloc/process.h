@@ -10,6 +10,8 @@
  * Runtime    A part of the range is a heap of its own. Its blocks are only for calls whose refusal
  *            would end the process: those of Go's runtime and cgo (a new thread, setenv, C.CString,
  *            C.malloc), and of ld.so. These calls get them only after the heap has refused.
+ * Profile    The heap's blocks are sampled (profile.h), but for those of Go's runtime. A block with
+ *            a sample point in it takes 16 bytes more and no front has it.
  * Refusal    The first refusal writes a line on standard error, with the size, the caller, the use
  *            and a size to set. So does each refusal that doubles their number. Writing the line
  *            takes no memory.
@@ -27,7 +29,7 @@
 #ifndef UPFRONT_PROCESS_H
 #define UPFRONT_PROCESS_H
 
-#include <stdint.h>
+#include "profile.h"
 
 #define UPFRONT_MALLOC_FRONTS 64     /* the most fronts */
 #define UPFRONT_MALLOC_PARKS 256     /* the most blocks of a front */
@@ -41,6 +43,7 @@
 
 typedef struct upfront_malloc_plan {
     uint64_t size, reserve, runtime; /* bytes; reserve and runtime are parts of size */
+    uint64_t profile, samples;       /* bytes between sample points, 0: none; of their table */
     uint64_t fronts;
     uint64_t trim; /* nanoseconds between looks of the preloaded library's thread; 0: never */
     int prefault, lock;
@@ -49,7 +52,8 @@ typedef struct upfront_malloc_plan {
 typedef struct upfront_malloc_counts {
     uint64_t size, used, peak, reserve, live, fulls, full_size, full_used, full_caller, full_runtime;
     uint64_t runtime, runtime_used, runtime_peak, larges, large_size, warnings, warned;
-    uint64_t boot, boot_used, trimmed, parked;
+    uint64_t boot, boot_used, trimmed, parked, samples;
+    upfront_holder full_holder[UPFRONT_PROFILE_HOLDERS]; /* at the last refusal; 0 bytes: fewer */
     uintptr_t full_go[UPFRONT_MALLOC_FRAMES]; /* Go's frames above the last refused call, then 0 */
     const void *base, *runtime_base;          /* of the range, or null; of the runtime's part */
 } upfront_malloc_counts;
@@ -95,6 +99,14 @@ void *upfront_malloc_hook(int i, void *was);
 
 /* Lends the reserve to all threads (more = 1), or ends one such loan (-1). */
 void upfront_malloc_lend(int more);
+
+/* Copy the counts of the profile, its i-th stack, or its i-th object. */
+void upfront_malloc_profile(upfront_profile_counts *out);
+void upfront_malloc_stack(uint64_t i, upfront_profile_stack *out);
+void upfront_malloc_object(uint64_t i, upfront_profile_object *out);
+
+/* Begins another sequence of sample points, for tests. */
+void upfront_malloc_seed(uint64_t n);
 
 /* Checks all blocks, as upfront_heap_walk does, of the static heap and the other. */
 int upfront_malloc_walk(void);

@@ -59,13 +59,20 @@ func init() {
 }
 
 // knowCalls lets C's malloc find the Go frames above a call, and reports whether it finds this one.
+// The call is in a function that is inlined, so that C's malloc learns to find these as well.
 //
 //go:noinline
 func knowCalls() bool {
 	entry := reflect.ValueOf(knowCalls).Pointer()
 	name := runtime.FuncForPC(entry).Name()
-	return C.upfront_go_begin(C.uintptr_t(uintptr(lastModule)), C.uintptr_t(getg.G()), C.uintptr_t(entry),
-		(*C.char)(unsafe.Pointer(unsafe.StringData(name))), C.uint64_t(len(name))) != 0
+	within := strings.TrimSuffix(name, "knowCalls") + "callBegin"
+	return callBegin(uintptr(lastModule), getg.G(), entry, unsafe.StringData(name), len(name),
+		unsafe.StringData(within), len(within)) != 0
+}
+
+func callBegin(module, g, entry uintptr, name *byte, size int, within *byte, bytes int) C.int {
+	return C.upfront_go_begin(C.uintptr_t(module), C.uintptr_t(g), C.uintptr_t(entry),
+		(*C.char)(unsafe.Pointer(name)), C.uint64_t(size), (*C.char)(unsafe.Pointer(within)), C.uint64_t(bytes))
 }
 
 // sayUncovered writes a line if a full heap still ends the process in some request of Go's runtime.

@@ -1,10 +1,12 @@
-/* front.c - front ROUNDS: the instructions, and the time, of a malloc and a free of C's malloc of a
- * process (arena/with/malloc), of a block that a front has. */
+/* front.c - front ROUNDS front [profiled]: the instructions, and the time, of a malloc and a free
+ * of C's malloc of a process (arena/with/malloc), of a block that a front has. With "profiled" the
+ * heap has its profile. */
 #define _GNU_SOURCE
 #include "count.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "../../../arena/with/malloc/process.h"
@@ -25,8 +27,12 @@ static void pairs(int n) {
 }
 
 int main(int count, char **words) {
-    const upfront_malloc_plan plan = {.size = 64 << 20, .runtime = UPFRONT_MALLOC_RUNTIME, .fronts = 4};
+    upfront_malloc_plan plan = {.size = 64 << 20, .runtime = UPFRONT_MALLOC_RUNTIME, .fronts = 4};
     int rounds = count > 1 ? atoi(words[1]) : 1;
+    if (count > 3 && strcmp(words[3], "profiled") == 0) {
+        plan.profile = 512 << 10;
+        plan.samples = 512 << 10;
+    }
     if (upfront_malloc_begin(&plan) != UPFRONT_MALLOC_OK)
         return 1;
     pairs(100);

@@ -1,0 +1,148 @@
+//go:build linux && cgo && !asan
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/tests/step"
+)
+
+// TestProfileIsRight: the sums of the profile are those of the heap, as far as so many samples can
+// tell: with 100 MB held and 512 KiB between samples, one in fourteen is the standard deviation.
+// Nothing is left when all blocks are free. The sequence of sample points is that of the seeds.
+func TestProfileIsRight(t *testing.T) {
+	t.Parallel()
+	sum := func(rate string, seeds int, each float64) (mean float64) {
+		out := ends(t, fmt.Sprintf("-size 192MiB -profile %s profile 100000000 3000 %d", rate, seeds))
+		held := strings.Split(out, "\n")
+		n := 0
+		for _, line := range held {
+			if strings.HasPrefix(line, "left ") {
+				assert.Equal(t, "left 0 0 0", line, rate)
+			}
+			if !strings.HasPrefix(line, "held ") {
+				continue
+			}
+			v := numbers(t, line, "held")
+			share := float64(v[1]) / float64(v[0])
+			assert.InDelta(t, 1, share, each, "%s: %s", rate, line)
+			assert.InDelta(t, 1, float64(v[3])/float64(v[2]), 2*each, "%s, objects: %s", rate, line)
+			assert.Zero(t, v[4], "lost: %s", line)
+			mean += share / float64(seeds)
+			n++
+		}
+		require.Equal(t, seeds, n, out)
+		return mean
+	}
+	assert.InDelta(t, 1, sum("512KiB", 10, 0.25), 0.05)
+	sum("32KiB", 10, 0.06)
+}
+
+// TestNoProfile: without one nothing is sampled, and WriteProfile says so.
+func TestNoProfile(t *testing.T) {
+	t.Parallel()
+	out := ends(t, "-size 64MiB -profile 1 profile 10000000 3000 1")
+	assert.Contains(t, out, "\nleft 0 0 0\n")
+	out, err := start("-size 64MiB -profile 1 users " + t.TempDir() + "/none")
+	assert.Error(t, err)
+	assert.Contains(t, out, "C's malloc has no profile: there is no open budget with a c_heap, or c_heap.profile "+
+		"is off")
+}
+
+// TestProfileInAChild: a fork's child has the profile, and goes on with it.
+func TestProfileInAChild(t *testing.T) {
+	t.Parallel()
+	ends(t, "-size 64MiB -profile 16KiB child")
+}
+
+// TestProfileStress runs the programs with a sample in every few blocks.
+func TestProfileStress(t *testing.T) {
+	t.Parallel()
+	steps := few(step.Pick(20_000, 100_000, 3_000_000))
+	for _, line := range []string{
+		fmt.Sprintf("-size 512MiB stress 16 %d 1048576", steps),
+		fmt.Sprintf("-size 512MiB -fronts 1 stress 4 %d 4000", steps),
+		fmt.Sprintf("-size 32MiB model %d 100000 1", steps), fmt.Sprintf("-size 300KiB model %d 9000 2", steps),
+		"-size 8MiB edges", "-size 8MiB libc", fmt.Sprintf("-size 8MiB fork %d", step.Pick(10, 50, 1000)),
+		"-size 4MiB fill 1000", "-size 4MiB requests 10 50 20", "-size 4MiB calls 200",
+	} {
+		assertWhole(t, ends(t, "-profile 16KiB "+line))
+	}
+}
+
+// assertWhole: no damage and no misuse were found.
+func assertWhole(t *testing.T, out string) {
+	t.Helper()
+	assert.NotContains(t, out, "BUG")
+}
+
+// TestProfileStorm: a walk of the stack ends, with any code on it: libraries that come and go, code
+// without frame pointers, exceptions, recursion, signals, forks, and a stack near its guard.
+func TestProfileStorm(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	storms(t, os.Args[0])
+}
+
+func storms(t *testing.T, path string) {
+	t.Helper()
+	dir := t.TempDir()
+	library := dir + "/libstorm.so"
+	for _, name := range []string{library, library + ".copy"} {
+		cmd := exec.Command("c++", "-std=c++17", "-O2", "-fPIC", "-shared", "-fomit-frame-pointer", "-Wall", "-Wextra",
+			"-Werror", "testdata/storm.cpp", "-o", name)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	rounds := few(step.Pick(0, 400, 20_000))
+	for _, size := range []string{"-size 64MiB -profile 16KiB", "-size 64MiB"} {
+		assertWhole(t, endsFile(t, path, fmt.Sprintf("%s storm %s %d", size, library, rounds)))
+	}
+}
+
+// TestProfileNamesLines: go tool pprof shows the lines of Go, the innermost first, also of calls
+// that are inlined, and the names of C's functions.
+func TestProfileNamesLines(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	file := t.TempDir() + "/users.pb.gz"
+	ends(t, "-size 64MiB -profile 16KiB users "+file)
+	checkUsers(t, file)
+}
+
+func checkUsers(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile("profile.go")
+	require.NoError(t, err)
+	line := func(mark string) int {
+		return 1 + strings.Count(strings.Split(string(text), " // line "+mark)[0], "\n")
+	}
+	tool := func(args ...string) string {
+		cmd := exec.Command("go", append([]string{"tool", "pprof"}, append(args, file)...)...)
+		cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	// a test's package main has the path of its folder
+	_, top, _ := strings.Cut(tool("-top", "-lines", `-show=^(main|.*/tests/malloc)\.`), "cum%\n")
+	lines := strings.Split(top, "\n")
+	require.Greater(t, len(lines), 3, top)
+	assert.Regexp(t, fmt.Sprintf(`\.large \S+/profile\.go:%d( \(inline\))?$`, line("MALLOC")), lines[0])
+	assert.Regexp(t, fmt.Sprintf(`\.users \S+/profile\.go:%d( \(inline\))?$`, line("SMALL")), lines[1])
+	traces := tool("-traces")
+	assert.Regexp(t, regexp.MustCompile(`(?s)C\.malloc\n.*\.large.*\n\s+\S+\.users\n.*\.run\n.*\.main\n`), traces)
+	if !arena_c.Race {
+		assert.Contains(t, traces, "storm_hold\n")
+	}
+}

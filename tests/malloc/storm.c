@@ -1,0 +1,185 @@
+//go:build linux && cgo && !asan
+
+#define _GNU_SOURCE
+#include "storm.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../arena/with/malloc/process.h"
+
+#define WANT(is)             \
+    do {                     \
+        if (!(is))           \
+            return __LINE__; \
+    } while (0)
+
+typedef struct storm {
+    int rounds;
+    int (*throws)(int);
+    uint64_t (*deep)(int);
+    int (*edge)(void *, uintptr_t);
+    const char *library;
+} storm;
+
+enum { STACK = 1 << 18 };
+
+static void on_signal(int n) { (void)n; }
+
+static int opens(const storm *s) {
+    int i;
+    for (i = 0; i < s->rounds; i++) {
+        int (*again)(int);
+        void *p = dlopen(s->library, RTLD_NOW | RTLD_LOCAL), *f;
+        WANT(p != NULL && (f = dlsym(p, "storm_throw")) != NULL);
+        memcpy(&again, &f, sizeof f);
+        WANT(again(i % 9) == 0);
+        WANT(dlclose(p) == 0);
+    }
+    return 0;
+}
+
+static int throws_and_sinks(const storm *s) {
+    int i;
+    for (i = 0; i < s->rounds; i++) {
+        WANT(s->throws(i % 30) == 0);
+        WANT(s->deep(i % 400) != 0);
+        pthread_kill(pthread_self(), SIGUSR2);
+    }
+    return 0;
+}
+
+static int forks(const storm *s) {
+    int i, status;
+    for (i = 0; i < s->rounds / 10; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(100);
+            _exit(s->deep(300) != 0 ? 0 : 1);
+        }
+        WANT(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    return 0;
+}
+
+typedef struct job {
+    const storm *s;
+    int (*run)(const storm *);
+    void *end; /* of the stack, for the job at the edge */
+    int fault;
+} job;
+
+static void *start(void *arg) {
+    job *j = (job *)arg;
+    int i;
+    if (j->run != NULL)
+        j->fault = j->run(j->s);
+    for (i = 0; j->run == NULL && i < j->s->rounds && j->fault == 0; i++)
+        j->fault = j->s->edge(j->end, 5000);
+    return NULL;
+}
+
+int storm_run(const char *library, int rounds) {
+    static int (*const runs[])(const storm *) = {opens, opens, throws_and_sinks, throws_and_sinks, forks, NULL};
+    enum { JOBS = sizeof runs / sizeof runs[0] };
+    job jobs[JOBS];
+    pthread_t t[JOBS];
+    storm s = {rounds, NULL, NULL, NULL, library};
+    void *p = dlopen(library, RTLD_NOW | RTLD_LOCAL), *f[3];
+    char copy[4096];
+    struct sigaction a;
+    unsigned i;
+    int fault = 0;
+    WANT(p != NULL);
+    f[0] = dlsym(p, "storm_throw");
+    f[1] = dlsym(p, "storm_deep");
+    f[2] = dlsym(p, "storm_edge");
+    WANT(f[0] != NULL && f[1] != NULL && f[2] != NULL);
+    memcpy(&s.throws, &f[0], sizeof f[0]);
+    memcpy(&s.deep, &f[1], sizeof f[1]);
+    memcpy(&s.edge, &f[2], sizeof f[2]);
+    /* the jobs open a copy, which goes away each time */
+    WANT(strlen(library) + 6 < sizeof copy);
+    strcpy(copy, library);
+    strcat(copy, ".copy");
+    s.library = copy;
+    memset(&a, 0, sizeof a);
+    a.sa_handler = on_signal;
+    a.sa_flags = SA_ONSTACK | SA_RESTART;
+    sigaction(SIGUSR2, &a, NULL);
+    for (i = 0; i < JOBS; i++) {
+        pthread_attr_t attr;
+        char *stack = (char *)mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        WANT(stack != MAP_FAILED && mprotect(stack, 4096, PROT_NONE) == 0);
+        jobs[i] = (job){&s, runs[i], stack + 4096, 0};
+        WANT(pthread_attr_init(&attr) == 0 && pthread_attr_setstack(&attr, stack, STACK) == 0);
+        WANT(pthread_create(&t[i], &attr, start, &jobs[i]) == 0);
+        pthread_attr_destroy(&attr);
+    }
+    for (i = 0; i < JOBS; i++) {
+        pthread_join(t[i], NULL);
+        fault = fault != 0 ? fault : jobs[i].fault;
+    }
+    return fault;
+}
+
+int storm_child_keeps(void) {
+    upfront_profile_counts before, after;
+    int status;
+    pid_t child;
+    upfront_malloc_profile(&before);
+    child = fork();
+    if (child == 0) {
+        int i;
+        alarm(100);
+        upfront_malloc_profile(&after);
+        if (memcmp(&before, &after, sizeof before) != 0)
+            _exit(1);
+        for (i = 0; i < 3000; i++)
+            if (malloc(1000) == NULL)
+                _exit(2);
+        upfront_malloc_profile(&after);
+        _exit(after.samples > before.samples ? 0 : 3);
+    }
+    WANT(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+void *storm_hold(uint64_t bytes, uint64_t most, uint64_t seed) {
+    void **all = NULL, **one = NULL;
+    uint64_t got = 0, size, n = 0;
+    upfront_malloc_seed(seed);
+    for (; got < bytes; got += size, n++) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        size = 8 + (seed >> 33) % most;
+        switch (n % 8) {
+        case 0:
+            one = (void **)calloc(1, size);
+            break;
+        case 1: /* a block that grows: a free and an alloc in the profile */
+            one = (void **)realloc(malloc(size / 2 + 1), size);
+            break;
+        case 2:
+            if (posix_memalign((void **)&one, 256, size) != 0)
+                one = NULL;
+            break;
+        case 3: /* a block that doesn't stay */
+            free(malloc(size));
+            one = (void **)malloc(size);
+            break;
+        default:
+            one = (void **)malloc(size);
+        }
+        if (one == NULL)
+            return all;
+        *one = all;
+        all = one;
+    }
+    return all;
+}
