@@ -434,10 +434,12 @@ func TestStatic(t *testing.T) {
 	text, err := exec.Command("ldd", path).CombinedOutput()
 	assert.Contains(t, string(text), "not a dynamic executable", err)
 	for _, program := range []string{"-size 64MiB stress 4 20000 100000", "-size 8MiB edges", "-size 8MiB fork 10",
-		"edges", "-size 64MiB -trim 10ms trim 3000 10000 1"} {
+		"edges", "-size 64MiB -trim 10ms trim 3000 10000 1", "-size 64MiB -profile 16KiB stress 4 20000 100000",
+		"-size 8MiB -profile 16KiB fork 10", "-size 64MiB -profile 16KiB child"} {
 		endsFile(t, path, program)
 	}
 	requestsOf(t, path)
+	usersOf(t, path)
 	out, _ := startFile(path, "-size 8MiB misuse double")
 	assert.Contains(t, out, "upfront: BUG: free of 0x")
 }
@@ -454,7 +456,8 @@ func TestBuilds(t *testing.T) {
 		path := goBuild(t, flags...)
 		requestsOf(t, path)
 		endsFile(t, path, "lines")
-		endsFile(t, path, "-size 4MiB calls 200")
+		endsFile(t, path, "-size 4MiB -profile 16KiB calls 200")
+		usersOf(t, path)
 	}
 }
 
@@ -470,7 +473,8 @@ func TestMusl(t *testing.T) {
 	t.Setenv("CC", "musl-gcc")
 	path := goBuild(t, "-ldflags", `-linkmode external -extldflags "-static"`)
 	for _, program := range []string{"-size 4MiB requests 100 50", "requests 10 50", "-size 4MiB calls 200", "lines",
-		"-size 8MiB fork 10", "-size 8MiB edges", "warn"} {
+		"-size 8MiB fork 10", "-size 8MiB edges", "warn", "-size 64MiB -profile 16KiB stress 4 20000 100000"} {
 		endsFile(t, path, program)
 	}
+	usersOf(t, path)
 }

@@ -69,9 +69,10 @@ func TestProfileInAChild(t *testing.T) {
 func TestProfileStress(t *testing.T) {
 	t.Parallel()
 	steps := few(step.Pick(20_000, 100_000, 3_000_000))
+	for _, line := range []string{"stress 16 %d 1048576", "-fronts 1 stress 4 %d 1000"} {
+		assertFree(t, ends(t, fmt.Sprintf("-profile 16KiB -size 64MiB "+line, steps)))
+	}
 	for _, line := range []string{
-		fmt.Sprintf("-size 512MiB stress 16 %d 1048576", steps),
-		fmt.Sprintf("-size 512MiB -fronts 1 stress 4 %d 4000", steps),
 		fmt.Sprintf("-size 32MiB model %d 100000 1", steps), fmt.Sprintf("-size 300KiB model %d 9000 2", steps),
 		"-size 8MiB edges", "-size 8MiB libc", fmt.Sprintf("-size 8MiB fork %d", step.Pick(10, 50, 1000)),
 		"-size 4MiB fill 1000", "-size 4MiB requests 10 50 20", "-size 4MiB calls 200",
@@ -115,13 +116,17 @@ func storms(t *testing.T, path string) {
 func TestProfileNamesLines(t *testing.T) {
 	t.Parallel()
 	step.Needs(t, step.Check)
-	file := t.TempDir() + "/users.pb.gz"
-	ends(t, "-size 64MiB -profile 16KiB users "+file)
-	checkUsers(t, file)
+	traces := usersOf(t, os.Args[0])
+	if !arena_c.Race {
+		assert.Contains(t, traces, "storm_hold\n")
+	}
 }
 
-func checkUsers(t *testing.T, file string) {
+// usersOf checks the lines of the program users, and returns all stacks.
+func usersOf(t *testing.T, path string) (traces string) {
 	t.Helper()
+	file := t.TempDir() + "/users.pb.gz"
+	endsFile(t, path, "-size 64MiB -profile 16KiB users "+file)
 	text, err := os.ReadFile("profile.go")
 	require.NoError(t, err)
 	line := func(mark string) int {
@@ -140,9 +145,7 @@ func checkUsers(t *testing.T, file string) {
 	require.Greater(t, len(lines), 3, top)
 	assert.Regexp(t, fmt.Sprintf(`\.large \S+/profile\.go:%d( \(inline\))?$`, line("MALLOC")), lines[0])
 	assert.Regexp(t, fmt.Sprintf(`\.users \S+/profile\.go:%d( \(inline\))?$`, line("SMALL")), lines[1])
-	traces := tool("-traces")
+	traces = tool("-traces")
 	assert.Regexp(t, regexp.MustCompile(`(?s)C\.malloc\n.*\.large.*\n\s+\S+\.users\n.*\.run\n.*\.main\n`), traces)
-	if !arena_c.Race {
-		assert.Contains(t, traces, "storm_hold\n")
-	}
+	return traces
 }

@@ -81,7 +81,7 @@ static void *start(void *arg) {
     if (j->run != NULL)
         j->fault = j->run(j->s);
     for (i = 0; j->run == NULL && i < j->s->rounds && j->fault == 0; i++)
-        j->fault = j->s->edge(j->end, 5000);
+        j->fault = j->s->edge(j->end, 2300);
     return NULL;
 }
 

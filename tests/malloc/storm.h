@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Threads call the library storm.cpp, open and close a copy of it (LIBRARY.copy), throw, recurse,
- * fork, take signals and use a stack down to 5000 bytes. Returns 0 or the line of a fault. */
+ * fork, take signals and use a stack down to 2300 bytes. Returns 0 or the line of a fault. */
 int storm_run(const char *library, int rounds);
 
 /* Forks a child, whose profile has to be the parent's and go on. Returns 0, or
