@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"unsafe"
 
@@ -40,7 +41,10 @@ func profiled() (counts C.upfront_profile_counts, live C.upfront_profile_sums) {
 // profile holds a number of bytes, in blocks of up to a size, and prints them and the
 // profile's sums, once for each of so many seeds.
 func profile(a args, out io.Writer) (int, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // no thread allocates in between
+	// One thread allocates, so that the samples are the same in each run.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	for seed := range a.number(2) {
 		before := malloc.ReadStats()
 		list := C.storm_hold(C.uint64_t(a.number(0)), C.uint64_t(a.number(1)), C.uint64_t(seed+1))

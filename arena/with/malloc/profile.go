@@ -25,6 +25,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -98,9 +99,16 @@ type mapping struct {
 	partial           bool // a location has no line
 }
 
+// sample is the message of a stack, and its live bytes.
+type sample struct {
+	live uint64
+	is   message
+}
+
 // builder makes the message of a profile.
 type builder struct {
-	all       message // samples, locations, functions
+	all       message // locations, functions
+	samples   []sample
 	strings   []string
 	indices   map[string]uint64
 	locations map[location]uint64
@@ -162,7 +170,7 @@ func (b *builder) addSample(stack []uint64, all, live C.upfront_profile_sums) {
 	var m message
 	m.numbers(1, stack...)
 	m.numbers(2, objects(all), uint64(all.bytes), objects(live), uint64(live.bytes))
-	b.all.bytes(2, m)
+	b.samples = append(b.samples, sample{uint64(live.bytes), m})
 }
 
 // inC returns the location of a return address in C. With stub it returns 0 if the function there
@@ -296,6 +304,11 @@ func (b *builder) addLocation(l location, mapping int, lines []message) uint64 {
 // done returns the message of the profile.
 func (b *builder) done(counts C.upfront_profile_counts) message {
 	all := b.all
+	// go tool pprof -traces keeps the order
+	slices.SortStableFunc(b.samples, func(x, y sample) int { return cmp.Compare(y.live, x.live) })
+	for _, s := range b.samples {
+		all.bytes(2, s.is)
+	}
 	valueType := func(field int, kind, unit string) {
 		var m message
 		m.number(1, b.text(kind))

@@ -28,13 +28,17 @@ const (
 var errTooLarge = errors.New("larger than 64MiB, the most of a report")
 
 func (t *tool) readReport(source string) (budget.Report, error) {
-	name := named(source)
-	t.progress.say("reading " + name)
-	data, err := t.readSource(source)
+	data, err := t.read(source)
 	if err != nil {
 		return budget.Report{}, err
 	}
-	return parseReport(name, data)
+	return parseReport(named(source), data)
+}
+
+// read returns the bytes of a report or a profile.
+func (t *tool) read(source string) ([]byte, error) {
+	t.progress.say("reading " + named(source))
+	return t.readSource(source)
 }
 
 // named returns a source for messages: a URL without its password.

@@ -4,7 +4,7 @@
 //	upfront report draw|diff REPORT...
 //	upfront check REPORT... --against BASE
 //	upfront replay TRACE... --plan FILE
-//	upfront profile URL|REPORT
+//	upfront profile URL|REPORT|PROFILE
 //	upfront flow check|compile|strip|draw|diff|merge|trace|export FILE...
 //	upfront save diff A B | show FILE
 //	upfront completion bash|zsh|fish|powershell

@@ -19,22 +19,39 @@ func newProfileCommand(t *tool) *cobra.Command {
 	var out string
 	var top int
 	c := &cobra.Command{
-		Use:   "profile URL|REPORT",
+		Use:   "profile URL|REPORT|PROFILE",
 		Short: "lists the users of memory, or writes a profile for go tool pprof",
 		Long: `Lists the users of a budget's memory: the bytes in use now by region, scope and
 label and, for a checked build, by line of code. Slots of a region count
 together. A second table has the peaks of labels and scopes, each at its own
 time; for slots, the highest of one slot. The argument is the URL of a running
 budget's live page or of its report.json, or a report file. With -o it writes a
-profile for go tool pprof instead.`,
+profile for go tool pprof instead.
+
+The argument may also be a profile of C's heap: the URL of /debug/pprof/cmalloc,
+or a file of malloc.WriteProfile. Then it lists the lines of Go that have most
+of the heap, and the functions of C that they called. With -o it keeps the
+profile in a file.`,
 		Example: `  upfront profile http://127.0.0.1:8080/
-  upfront profile report.json -o game.pb.gz && go tool pprof -top game.pb.gz`,
+  upfront profile report.json -o game.pb.gz && go tool pprof -top game.pb.gz
+  upfront profile http://127.0.0.1:8080/debug/pprof/cmalloc`,
 		Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, sources []string) error {
 			if top < 1 {
 				return fmt.Errorf("--top %d: must be at least 1", top)
 			}
-			r, err := t.readReport(sources[0])
+			data, err := t.read(sources[0])
+			if err != nil {
+				return err
+			}
+			if p := profileOfC(data); p != nil {
+				if out != "" {
+					return t.draw(out, "", p.Write)
+				}
+				u := usersOf(p, top)
+				return t.print(u, func(w io.Writer) error { return t.users(w, u) })
+			}
+			r, err := parseReport(named(sources[0]), data)
 			if err != nil {
 				return err
 			}

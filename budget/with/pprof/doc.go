@@ -4,6 +4,7 @@
 //	import with "github.com/upfront-mem/upfront/budget/with/pprof"
 //
 //	mux.Handle("/debug/pprof/budget", with.Handler(b)) // next to net/http/pprof
+//	mux.Handle("/debug/pprof/cmalloc", with.CHeapHandler())
 //
 //	go tool pprof -top http://127.0.0.1:8080/debug/pprof/budget
 //

@@ -8,10 +8,11 @@ import (
 	with "github.com/upfront-mem/upfront/budget/with/pprof"
 )
 
-// routes serves the profile of a budget next to a program's pages.
+// routes serves the profiles of a budget and of C's heap next to a program's pages.
 func routes(b *budget.Budget) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/debug/pprof/budget", with.Handler(b))
+	mux.Handle("/debug/pprof/cmalloc", with.CHeapHandler())
 	return mux
 }
 

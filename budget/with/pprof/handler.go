@@ -13,6 +13,11 @@ import (
 // of a load or frame. It refuses ?seconds, because the profile shows a moment and not a rate. The
 // handler has no access control, so mount it only where you would mount net/http/pprof.
 func Handler(b *budget.Budget) http.Handler {
+	return readOnly(func(w http.ResponseWriter) { serve(w, b.Published()) })
+}
+
+// readOnly calls serve for GET and HEAD without ?seconds.
+func readOnly(serve func(http.ResponseWriter)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
@@ -23,7 +28,7 @@ func Handler(b *budget.Budget) http.Handler {
 		case req.URL.Query().Has("seconds"):
 			http.Error(w, "?seconds isn't supported: the profile shows the bytes in use now", http.StatusBadRequest)
 		default:
-			serve(w, b.Published())
+			serve(w)
 		}
 	})
 }
@@ -35,9 +40,12 @@ func serve(w http.ResponseWriter, r budget.Report) {
 		return
 	}
 	p.TimeNanos = time.Now().UnixNano()
+	attach(w, r.Name) // a plan's name needs no escaping
+	_ = p.Write(w)    // fails if the reader has gone
+}
+
+// attach sets the header of a profile with that name.
+func attach(w http.ResponseWriter, name string) {
 	w.Header().Set("Content-Type", "application/octet-stream")
-	// a plan's name needs no escaping
-	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", r.Name+".pb.gz"))
-	// fails if the reader has gone
-	_ = p.Write(w)
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name+".pb.gz"))
 }
