@@ -164,9 +164,29 @@ uintptr_t upfront_go_parent(uintptr_t pc) {
     return call != NULL ? go.text + f->entry + (uintptr_t)call->parent : 0;
 }
 
-uint64_t upfront_go_frames(uintptr_t *frames, uint64_t room) {
-    uintptr_t g0, m, g, bp, low, high, sp = (uintptr_t)__builtin_frame_address(0);
+static int is_callback(uintptr_t frame) {
+    upfront_go_place p;
+    return upfront_go_line(frame - 1, &p) && strncmp(p.function, "runtime.cgocallback", 19) == 0;
+}
+
+/* Returns the frame pointer of the call from Go around a callback, or 0. Function cgocallbackg
+ * keeps it in its frame until the callback returns. That frame is one of the last two, from `from`
+ * to `bp`. The pointer leads to a function that cgo generated. */
+static uintptr_t around_callback(uintptr_t from, uintptr_t bp, uintptr_t high) {
+    upfront_go_place p;
+    uintptr_t at, to;
+    for (at = from + 2 * sizeof at; at < bp; at += sizeof at) {
+        to = word(at, 0);
+        if (to > bp && to <= high && to % sizeof to == 0 && upfront_go_line(word(to, 1) - 1, &p) && upfront_is_cgo(&p))
+            return to;
+    }
+    return 0;
+}
+
+uint64_t upfront_go_frames(uintptr_t *frames, uint64_t room, uint64_t *within) {
+    uintptr_t g0, m, g, bp, low, high, last[2] = {0, 0}, sp = (uintptr_t)__builtin_frame_address(0);
     uint64_t n = 0;
+    *within = 0;
     if (!__atomic_load_n(&go.ready, __ATOMIC_ACQUIRE))
         return 0;
     g0 = *(const uintptr_t *)(const void *)(thread_pointer() + go.tls);
@@ -182,9 +202,18 @@ uint64_t upfront_go_frames(uintptr_t *frames, uint64_t room) {
     high = word(g, G_HIGH) - 2 * sizeof(uintptr_t);
     bp = word(g, G_SYSCALL_BP);
     while (n < room && bp >= low && bp <= high && bp % sizeof(uintptr_t) == 0) {
+        uintptr_t next = word(bp, 0);
         frames[n++] = word(bp, 1);
+        if (last[1] != 0 && next - bp > high - bp && is_callback(frames[n - 1])) {
+            next = around_callback(last[1], bp, high);
+            while (n != 0 && is_callback(frames[n - 1]))
+                n--;
+            *within = n;
+        }
+        last[1] = last[0];
+        last[0] = bp;
         low = bp + 1; /* the list leads up */
-        bp = word(bp, 0);
+        bp = next;
     }
     return n;
 }
@@ -258,7 +287,7 @@ static void find_data(uintptr_t module, uintptr_t pc, const char *name, uint64_t
 int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *name, uint64_t size, const char *within,
                      uint64_t bytes) {
     uintptr_t m, frames[3];
-    uint64_t n;
+    uint64_t n, none;
     if (g == 0 || thread_pointer() == NULL || !find_text(module, pc, name, size))
         return 0;
     m = word(g, G_M);
@@ -268,7 +297,7 @@ int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *na
     if (go.goroutine == 64 || go.words != 1)
         return 0;
     __atomic_store_n(&go.ready, 1, __ATOMIC_RELEASE);
-    n = upfront_go_frames(frames, 3);
+    n = upfront_go_frames(frames, 3, &none);
     if (n >= 2 && is_name(frames[1] - 1, name, size)) {
         find_data(module, frames[1] - 1, within, bytes);
         return go.data != 0 ? 2 : 1;

@@ -27,8 +27,10 @@ int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *na
 
 /* Writes the return addresses of the Go frames above this thread's call from Go, the innermost
  * first, and returns their number, at most `room`. 0: the thread isn't in a call from Go. The first
- * frame is cgo's own function, such as _Cfunc_sqlite3_step. */
-uint64_t upfront_go_frames(uintptr_t *frames, uint64_t room);
+ * frame is cgo's own function, such as _Cfunc_sqlite3_step. If C called back to Go, the frames of
+ * the call from Go around the callback follow those of the callback, and *within is the number of
+ * the latter. */
+uint64_t upfront_go_frames(uintptr_t *frames, uint64_t room, uint64_t *within);
 
 /* Writes the return addresses of the C frames above a call of malloc that returns to `caller`, the
  * innermost first, and returns their number, 1 to `room`. It stops at Go's frames. The caller alone

@@ -37,10 +37,12 @@
 // line on standard error, and so does each refusal that doubles their number:
 //
 //	upfront: C's malloc is full: a request of 88 bytes, and 50265072 of 50266112 bytes of c_heap
-//	are used; set c_heap to 96MiB; the caller is 0x5547b2, from Go at parse.go:57 < main.go:12
+//	are used; set c_heap to 96MiB; the caller is 0x5547b2, from Go at parse.go:57 < main.go:12;
+//	the profile's largest users: parse.go:57 (41185KiB), main.go:31 (6144KiB)
 //
-// The line has the size of the request, the use, a size to try, and the caller: C's symbol or
-// address, and the lines of Go that called C. A library that can't bear NULL, such as one that
+// The line has the size of the request, the use, a size to try, the caller, and the three largest
+// users of the heap. A caller is C's symbol or address, and the lines of Go that called C. A user
+// is a line of Go, or a caller in C. A library that can't bear NULL, such as one that
 // calls abort, prints its own text after the line. The first request that is larger than the heap
 // has another line, if it is for 256 GiB or less; such requests aren't counted as full. The package
 // writes no line once descriptor 2 isn't the file that it was at Open.
@@ -55,6 +57,13 @@
 // frame or a load.
 //
 // [CleanUp] lends the plan's reserve to a function that frees memory when the heap is full.
+//
+// # Profile
+//
+// [WriteProfile] shows in go tool pprof which functions of C, and which lines of Go above them,
+// have the live blocks. The profile is sampled, so it costs little: a malloc and a free of 64 bytes
+// take 181 instructions without it, and 0.3 more with it. CHeapPlan.Profile sets the distance of
+// samples. On processors other than amd64 and arm64 it has no lines of Go.
 //
 // # Misuse
 //

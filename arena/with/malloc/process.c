@@ -772,10 +772,11 @@ static void *refuse_align(uint64_t align, uint64_t size, uintptr_t caller) {
     static int said;
     refusal r = {.size = size, .caller = caller};
     line l = {0};
+    uint64_t within;
     int e = errno;
     if (align > UINT64_C(1) << 30 || __atomic_exchange_n(&said, 1, __ATOMIC_RELAXED) != 0)
         return NULL;
-    r.frames = upfront_go_frames(r.go, UPFRONT_MALLOC_FRAMES);
+    r.frames = upfront_go_frames(r.go, UPFRONT_MALLOC_FRAMES, &within);
     add(&l, "upfront: C's malloc refuses an alignment of ");
     add_number(&l, align, 10);
     add(&l, ": the largest is ");
@@ -827,11 +828,12 @@ static void *take_for_runtime(place *h, void *p, uint64_t size, uint64_t align) 
 /* Allocates, or resizes the block at p, with the fronts empty; counts a refusal. */
 static void *last_try(place *of, void *p, uint64_t size, uint64_t align, uintptr_t caller) {
     refusal r = {.size = size, .caller = caller};
+    uint64_t within;
     int kind = FULL, due = 0;
     place *h;
     void *q;
     const void *where;
-    r.frames = upfront_go_frames(r.go, UPFRONT_MALLOC_FRAMES);
+    r.frames = upfront_go_frames(r.go, UPFRONT_MALLOC_FRAMES, &within);
     lock_all();
     r.of = h = of != NULL ? of : place_now();
     flush_all(caller);

@@ -122,7 +122,8 @@ static uint64_t mix(uint64_t n) {
 void upfront_profile_walk(upfront_trace *t, uintptr_t caller, int without_go) {
     int e = errno;
     t->c = upfront_c_frames(t->frames, UPFRONT_PROFILE_C, caller);
-    t->go = without_go ? 0 : upfront_go_frames(t->frames + t->c, UPFRONT_PROFILE_GO);
+    t->within = 0;
+    t->go = without_go ? 0 : upfront_go_frames(t->frames + t->c, UPFRONT_PROFILE_GO, &t->within);
     errno = e;
 }
 
@@ -152,11 +153,12 @@ static uint8_t object_of(uintptr_t pc, uint8_t last) {
     return (uint8_t)(i + 1);
 }
 
-/* Sets the holder of a stack: the innermost line of Go that isn't cgo's own, or the caller in C. */
-static void set_holder(upfront_profile_stack *s) {
+/* Sets the holder of a stack: the innermost line of Go that isn't cgo's own and isn't within a
+ * callback, or the caller in C. */
+static void set_holder(upfront_profile_stack *s, uint64_t within) {
     uint64_t i;
     upfront_go_place p;
-    for (i = s->c; i < (uint64_t)s->c + s->go; i++)
+    for (i = s->c + within; i < (uint64_t)s->c + s->go; i++)
         if (upfront_go_line(s->frames[i] - 1, &p) && !upfront_is_cgo(&p)) {
             s->line = s->frames[i];
             s->is_go = 1;
@@ -214,7 +216,7 @@ static uint32_t stack_of(const upfront_trace *t) {
     s->go = (uint8_t)t->go;
     memcpy(s->object, objects, sizeof objects);
     memcpy(s->frames, t->frames, (size_t)n * sizeof s->frames[0]);
-    set_holder(s);
+    set_holder(s, t->within);
     s->next = *head;
     *head = at;
     return at;

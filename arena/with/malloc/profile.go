@@ -158,7 +158,9 @@ func (b *builder) addStack(s *C.upfront_profile_stack) {
 		}
 	}
 	for _, pc := range pcs[s.c:] {
-		stack = append(stack, b.inGo(pc))
+		if id := b.inGo(pc); id != 0 {
+			stack = append(stack, id)
+		}
 	}
 	b.addSample(stack, s.all, s.live)
 }
@@ -228,7 +230,7 @@ func (b *builder) shares(object int) bool {
 }
 
 // inGo returns the location of a return address in Go. A function of cgo has the name of C's
-// function, as the source of Go has it: C.strdup.
+// function, as the source of Go has it: C.strdup. A result of 0 is no location.
 func (b *builder) inGo(pc uintptr) uint64 {
 	l := location{pc: pc}
 	if id := b.locations[l]; id != 0 {
@@ -237,10 +239,16 @@ func (b *builder) inGo(pc uintptr) uint64 {
 	var lines []message
 	for at := pc; at != 0; at = callAround(at) {
 		f, _ := runtime.CallersFrames([]uintptr{at}).Next()
-		if filepath.Base(f.File) == "_cgo_gotypes.go" {
-			f.Function, f.File, f.Line = nameOfC(f.Function), "", 0
+		if filepath.Base(f.File) == "_cgo_gotypes.go" || strings.HasSuffix(f.Function, "._cgo_cmalloc") {
+			if f.Function = nameOfC(f.Function); f.Function == "" {
+				continue // of an exported function, which is in the stack too
+			}
+			f.File, f.Line = "", 0
 		}
 		lines = append(lines, b.line(function{f.Function, f.File}, f.Line))
+	}
+	if lines == nil {
+		return 0
 	}
 	return b.addLocation(l, 1, lines)
 }
@@ -254,12 +262,20 @@ func callAround(pc uintptr) uintptr {
 	return 0
 }
 
-// nameOfC returns "C.strdup" for "main._Cfunc_strdup".
+// nameOfC returns "C.strdup" for "main._Cfunc_strdup", the function that cgo generates for a call
+// of strdup. It returns "" for another function.
 func nameOfC(name string) string {
 	name = name[strings.LastIndexByte(name, '.')+1:]
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "_Cfunc_"), "_C2func_")
-	if name == "_CMalloc" || name == "_cgo_cmalloc" {
-		name = "malloc"
+	for _, prefix := range []string{"_Cfunc_", "_C2func_"} {
+		if of, found := strings.CutPrefix(name, prefix); found {
+			name = of
+		}
+	}
+	switch {
+	case name == "_CMalloc" || name == "_cgo_cmalloc":
+		return "C.malloc"
+	case strings.HasPrefix(name, "_cgo"):
+		return ""
 	}
 	return "C." + name
 }

@@ -27,7 +27,7 @@
 
 /* Return addresses, the innermost first: those in C, then those in Go. */
 typedef struct upfront_trace {
-    uint64_t c, go;
+    uint64_t c, go, within; /* within: frames of Go in a callback from C, which come first */
     uintptr_t frames[UPFRONT_PROFILE_FRAMES];
 } upfront_trace;
 
