@@ -27,7 +27,7 @@ var banned = []struct {
 
 // allocators match the files about malloc: C's malloc of a process, and those that the library is
 // compared with.
-var allocators = regexp.MustCompile(`tests/bench/(cfloor|heaps|resident)/|(arena/with|tests)/malloc/`)
+var allocators = regexp.MustCompile(`tests/bench/(cfloor|heaps|resident)/|(arena/with|tests)/malloc/|tests/full/leaks/`)
 
 // sources visits the code of the tree, by paths from this folder.
 func sources(t *testing.T, visit func(path, text string)) {

@@ -14,6 +14,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena/with/malloc"
@@ -24,6 +26,9 @@ func init() {
 	programs["storm"] = storm
 	programs["child"] = func(args, io.Writer) (int, error) { return int(C.storm_child_keeps()), nil }
 	programs["users"] = users
+	programs["thread"] = thread
+	programs["callbacks"] = callbacks
+	programs["closes"] = closes
 }
 
 // profiled returns the counts of the profile, and the sums of live blocks by it.
@@ -80,6 +85,108 @@ func users(a args, _ io.Writer) (int, error) {
 }
 
 func large() unsafe.Pointer { return C.malloc(2000) } // line MALLOC
+
+// stacks calls visit for each stack in the profile, with the functions of Go, the innermost first.
+func stacks(visit func(s *C.upfront_profile_stack, functions []string)) {
+	var counts C.upfront_profile_counts
+	C.upfront_malloc_profile(&counts)
+	for i := range counts.stacks {
+		var s C.upfront_profile_stack
+		var functions []string
+		C.upfront_malloc_stack(i, &s)
+		for k := range int(s._go) {
+			f, _ := runtime.CallersFrames([]uintptr{uintptr(s.frames[int(s.c)+k])}).Next()
+			functions = append(functions, f.Function[strings.LastIndexByte(f.Function, '/')+1:])
+		}
+		visit(&s, functions)
+	}
+}
+
+// thread keeps blocks of a thread of C, whose stacks have no Go.
+func thread(args, io.Writer) (int, error) {
+	all := C.storm_thread()
+	defer C.work_free_all(all)
+	var inC, inGo C.uint64_t
+	stacks(func(s *C.upfront_profile_stack, functions []string) {
+		if s._go == 0 {
+			inC += s.live.bytes
+		} else {
+			inGo += s.live.bytes
+		}
+	})
+	if inC < 1_500_000 || inGo > 100_000 {
+		return 1, fmt.Errorf("%d bytes are of C, and %d of Go", inC, inGo)
+	}
+	return 0, nil
+}
+
+// callbacks allocates in callbacks from C, on goroutines whose stacks grow, during collections. The
+// stacks have the call from Go around the callback.
+func callbacks(a args, out io.Writer) (int, error) {
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for k := range int(a.number(0)) {
+				outside(k%40*(i+1), i)
+				if k%64 == 0 {
+					runtime.GC()
+				}
+			}
+		})
+	}
+	all.Wait()
+	whole, torn := 0, ""
+	stacks(func(s *C.upfront_profile_stack, functions []string) {
+		text := strings.Join(functions, " < ")
+		_, around, found := strings.Cut(text, ".storm_back < ")
+		switch {
+		case !found:
+		case strings.Contains(around, "._Cfunc_storm_around < ") && strings.Contains(around, ".outside") &&
+			!strings.Contains(text, "cgocallback"):
+			whole++
+		default:
+			torn = text
+		}
+	})
+	fmt.Fprintln(out, "whole", whole)
+	if torn != "" || whole == 0 {
+		return 1, fmt.Errorf("%d stacks are whole, and one is %s", whole, torn)
+	}
+	return 0, nil
+}
+
+//go:noinline
+func outside(depth, i int) int {
+	var frame [64]byte
+	frame[depth%64] = 1
+	if depth != 0 {
+		return outside(depth-1, i) + int(frame[depth%64])
+	}
+	C.free(C.storm_around(C.int(i)))
+	return 0
+}
+
+//export storm_back
+func storm_back(n C.int) unsafe.Pointer {
+	if n > 8 { // a callback within a callback
+		return C.storm_around(n - 8)
+	}
+	return C.malloc(3000)
+}
+
+// closes lets a library keep blocks that is closed before the profile is written.
+func closes(a args, out io.Writer) (int, error) {
+	first, second := C.CString(a[0]), C.CString(a[1])
+	defer C.free(unsafe.Pointer(first))
+	defer C.free(unsafe.Pointer(second))
+	line := C.storm_closes(first, second)
+	fmt.Fprintln(out, "other address", line != 0)
+	file, err := os.Create(a[2])
+	if err != nil {
+		return 0, err
+	}
+	return max(0, int(line)), firstOf(malloc.WriteProfile(file), file.Close())
+}
 
 func firstOf(errs ...error) error {
 	for _, err := range errs {

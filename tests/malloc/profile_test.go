@@ -111,6 +111,41 @@ func storms(t *testing.T, path string) {
 	}
 }
 
+// TestProfileOfThreads: a thread of C has no lines of Go.
+func TestProfileOfThreads(t *testing.T) {
+	t.Parallel()
+	ends(t, "-size 64MiB -profile 16KiB thread")
+}
+
+// TestProfileOfCallbacks: where C calls back to Go, the stack has the lines of Go on both sides.
+func TestProfileOfCallbacks(t *testing.T) {
+	t.Parallel()
+	out := ends(t, fmt.Sprintf("-size 64MiB -profile 16KiB callbacks %d", few(step.Pick(200, 1000, 50_000))))
+	assert.Greater(t, numbers(t, out, "whole")[0], uint64(3))
+}
+
+// TestProfileOfClosedLibrary: the blocks of a library that was closed keep its name, though another
+// library has its addresses.
+func TestProfileOfClosedLibrary(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	dir := t.TempDir()
+	for _, name := range []string{"alpha", "other"} {
+		cmd := exec.Command("cc", "-std=c11", "-O1", "-fPIC", "-shared", "-DNAME="+name+"_keep", "testdata/keeps.c", "-o",
+			dir+"/lib"+name+".so")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	file := dir + "/closed.pb.gz"
+	out := ends(t, fmt.Sprintf("-size 64MiB -profile 16KiB closes %s/libalpha.so %s/libother.so %s", dir, dir, file))
+	assert.Contains(t, out, "other address false\n", "the control: the second library has the first one's addresses")
+	traces, err := exec.Command("go", "tool", "pprof", "-symbolize=none", "-traces", file).Output()
+	require.NoError(t, err)
+	assert.Regexp(t, `(?m)KB +other_keep$|MB +other_keep$`, string(traces))
+	assert.Regexp(t, `(?m)KB +\[libalpha\.so\]$|MB +\[libalpha\.so\]$`, string(traces))
+	assert.Equal(t, 1, strings.Count(string(traces), "other_keep\n"), "%s", traces)
+}
+
 // TestProfileNamesLines: go tool pprof shows the lines of Go, the innermost first, also of calls
 // that are inlined, and the names of C's functions.
 func TestProfileNamesLines(t *testing.T) {

@@ -129,6 +129,47 @@ int storm_run(const char *library, int rounds) {
     return fault;
 }
 
+static void *keeps(void *all) {
+    int i;
+    for (i = 0; i < 2000; i++) {
+        void **one = (void **)malloc(1000);
+        if (one == NULL)
+            return all;
+        *one = all;
+        all = one;
+    }
+    return all;
+}
+
+void *storm_thread(void) {
+    pthread_t t;
+    void *all = NULL;
+    if (pthread_create(&t, NULL, keeps, NULL) == 0)
+        pthread_join(t, &all);
+    return all;
+}
+
+void *storm_around(int n) { return storm_back(n); }
+
+/* Lets a library keep blocks by one of its functions. Returns the function's address, or 0. */
+static uintptr_t keeps_in(void *library, const char *function) {
+    void *(*keep)(int);
+    void *f = library != NULL ? dlsym(library, function) : NULL;
+    memcpy(&keep, &f, sizeof f);
+    if (f != NULL)
+        keep(1000);
+    return (uintptr_t)f;
+}
+
+int storm_closes(const char *first, const char *second) {
+    void *library = dlopen(first, RTLD_NOW | RTLD_LOCAL);
+    uintptr_t was = keeps_in(library, "alpha_keep"), is;
+    WANT(was != 0 && dlclose(library) == 0);
+    is = keeps_in(dlopen(second, RTLD_NOW | RTLD_LOCAL), "other_keep");
+    WANT(is != 0);
+    return was == is ? 0 : -1;
+}
+
 int storm_child_keeps(void) {
     upfront_profile_counts before, after;
     int status;

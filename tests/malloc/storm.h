@@ -5,6 +5,18 @@
 
 #include <stdint.h>
 
+/* Keeps 2000 blocks of 1000 bytes from a thread of C, and returns their list. */
+void *storm_thread(void);
+
+/* Calls storm_back, which is in Go. */
+void *storm_around(int n);
+void *storm_back(int n);
+
+/* Lets alpha_keep of the first library keep blocks, closes the library, and lets other_keep of the
+ * second one keep some. Returns 0 if that function has the address of the other, -1 if it has not,
+ * or the line of a fault. */
+int storm_closes(const char *first, const char *second);
+
 /* Threads call the library storm.cpp, open and close a copy of it (LIBRARY.copy), throw, recurse,
  * fork, take signals and use a stack down to 2300 bytes. Returns 0 or the line of a fault. */
 int storm_run(const char *library, int rounds);
