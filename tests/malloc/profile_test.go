@@ -131,8 +131,8 @@ func TestProfileOfClosedLibrary(t *testing.T) {
 	step.Needs(t, step.Check)
 	dir := t.TempDir()
 	for _, name := range []string{"alpha", "other"} {
-		cmd := exec.Command("cc", "-std=c11", "-O1", "-fPIC", "-shared", "-DNAME="+name+"_keep", "testdata/keeps.c", "-o",
-			dir+"/lib"+name+".so")
+		cmd := exec.Command("cc", "-std=c11", "-O1", "-fPIC", "-shared", "-DNAME="+name+"_keep", "testdata/keeps.c",
+			"-o", dir+"/lib"+name+".so")
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}

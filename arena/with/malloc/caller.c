@@ -170,12 +170,13 @@ static int is_callback(uintptr_t frame) {
 }
 
 /* Returns the frame pointer of the call from Go around a callback, or 0. Function cgocallbackg
- * keeps it in its frame until the callback returns. That frame is one of the last two, from `from`
- * to `bp`. The pointer leads to a function that cgo generated. */
+ * keeps it in its frame until the callback returns. That frame is below or, on arm64, above `bp`,
+ * the last frame pointer; `from` is the one before the one before. The pointer leads to a function
+ * that cgo generated. */
 static uintptr_t around_callback(uintptr_t from, uintptr_t bp, uintptr_t high) {
     upfront_go_place p;
-    uintptr_t at, to;
-    for (at = from + 2 * sizeof at; at < bp; at += sizeof at) {
+    uintptr_t at, to, end = bp + 64 * sizeof at < high ? bp + 64 * sizeof at : high;
+    for (at = from + 2 * sizeof at; at < end; at += sizeof at) {
         to = word(at, 0);
         if (to > bp && to <= high && to % sizeof to == 0 && upfront_go_line(word(to, 1) - 1, &p) && upfront_is_cgo(&p))
             return to;
