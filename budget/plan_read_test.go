@@ -91,6 +91,10 @@ var planRefused = []struct{ data, fault string }{
 	// The Rest, slots, pages and the base.
 	{`{"name":"a",` + oneLevel + `,"size":"rest"}`,
 		`line 1: size: "rest" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`},
+	{`{"name":"a","c_heap":{"size":"4MiB","profile":"on"}}`, `line 1: c_heap.profile: "on" is not a size (whole ` +
+		`bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "off")`},
+	{`{"name":"a","c_heap":{"size":"4MiB","profile":18446744073709551615}}`, "line 1: c_heap.profile: " +
+		"18446744073709551615 is too large"},
 	{`{"name":"a",` + oneLevel + `,"frame":{"buffers":2,"size":"rest"}}`, `line 1: frame.size: "rest" is not a size (`},
 	{`{"name":"a","size":1,"regions":[{"name":"b","size":18446744073709551615}]}`,
 		"line 1: regions[0].size: 18446744073709551615 is too large for a size"},

@@ -212,6 +212,10 @@ var planChecks = []struct {
 		"default) or 1 to 64"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Trim: 1} }, "c_heap.trim: 1ns is out of range: give 0 (never) " +
 		"or 10ms or more"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Profile: 16*KiB - 1} }, "c_heap.profile: 16383 is out of range: " +
+		"give 0 (the default, 512KiB), \"off\", or 16KiB to 255GiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Profile: 16 * KiB} }, ""},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Profile: NoProfile} }, ""},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Warn: 100} }, "c_heap.warn: 100% is out of range: give 0 (none) " +
 		"or 1% to 99%"},
 	{func(p *Plan) { p.CHeap, p.Pages.Lock = CHeapPlan{Size: MiB, Trim: time.Second}, Required },
@@ -758,4 +762,16 @@ var planPagesChecks = []struct {
 	{func(p *Plan) { p.Base, p.Size = 1<<47-63*MiB, 63*MiB }, ""},
 	{func(p *Plan) { p.Base, p.Pages.Guards = 1<<47-62*MiB, Wished }, "base: 0x7ffffc200000; the parts need " +
 		"64064KiB from there, and"},
+}
+
+// TestPlanProfileOff: "off" in JSON is NoProfile, and is written as "off".
+func TestPlanProfileOff(t *testing.T) {
+	text := `{"name":"a","c_heap":{"size":"4MiB","profile":"off"}}`
+	var p Plan
+	require.NoError(t, json.Unmarshal([]byte(text), &p))
+	assert.Equal(t, NoProfile, p.CHeap.Profile)
+	again, err := json.Marshal(p)
+	require.NoError(t, err)
+	assert.Equal(t, text, string(again))
+	assert.Contains(t, p.String(), "no profile")
 }

@@ -61,6 +61,9 @@ func TestBegin(t *testing.T) {
 	plan.Runtime = 0
 	assert.EqualError(t, begin(plan), "size 65536 is too small: at most half of it may be for Go's runtime, and "+
 		"that takes 65536 bytes")
+	plan.Profile = 1
+	assert.EqualError(t, begin(plan), "profile 1: its samples take 167774208 bytes, more than half of the size 65536")
+	plan.Profile = 0
 	plan.Size = 1 << 60
 	assert.ErrorContains(t, begin(plan), "the system refuses 1152921504606846976 bytes of addresses: ")
 	assert.Zero(t, malloc.ReadStats().Size, "a refused plan changes nothing")
@@ -91,6 +94,8 @@ func TestBegin(t *testing.T) {
 		}, "fronts 7: the process began with 4, and keeps it until its end"},
 		{func(p *arena_c.ProcessPlan) { p.Trim = 1e9 }, "trim 1s: the process began with 1h0m0s, and keeps it until " +
 			"its end"},
+		{func(p *arena_c.ProcessPlan) { p.Profile = 32 << 10 }, "profile 32768: the process began with 0, and " +
+			"keeps it until its end"},
 		{func(p *arena_c.ProcessPlan) { p.Lock = true }, "the system refuses to keep 2097152 bytes present: the " +
 			"process began without it"},
 	} {

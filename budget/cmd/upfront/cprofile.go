@@ -71,7 +71,8 @@ func userOf(s *profile.Sample) (u user) {
 		for _, line := range l.Line {
 			name := line.Function.Name
 			switch {
-			case strings.HasSuffix(line.Function.Filename, ".go"):
+			// a function without a dot is C, in the comment before import "C"
+			case strings.HasSuffix(line.Function.Filename, ".go") && strings.Contains(name, "."):
 				u.Made = fmt.Sprintf("%s %s:%d", name, line.Function.Filename, line.Line)
 				return u
 			case u.Calls == "" || strings.HasPrefix(name, "C."):

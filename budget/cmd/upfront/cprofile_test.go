@@ -23,15 +23,15 @@ func cProfile() *profile.Profile {
 		p.Function, p.Location = append(p.Function, f), append(p.Location, l)
 		return l
 	}
-	malloc := location(libc, "__strdup", "", 0)
+	malloc, inC := location(libc, "__strdup", "", 0), location(goCode, "copy_line", "/pond/load.go", 5)
 	call := location(goCode, "C.strdup", "", 0)
 	load, start := location(goCode, "pond.load", "/pond/load.go", 31), location(goCode, "main.main", "/pond/main.go", 7)
-	nameless := &profile.Location{ID: 5, Mapping: libc, Address: 4711}
+	nameless := &profile.Location{ID: 6, Mapping: libc, Address: 4711}
 	p.Location = append(p.Location, nameless)
 	thread := location(libc, "start_thread", "", 0)
-	thread.ID = 6
+	thread.ID = 7
 	p.Sample = []*profile.Sample{
-		{Location: []*profile.Location{malloc, call, load, start}, Value: []int64{20, 2000, 10, 1 << 20}},
+		{Location: []*profile.Location{malloc, inC, call, load, start}, Value: []int64{20, 2000, 10, 1 << 20}},
 		{Location: []*profile.Location{malloc, call, load}, Value: []int64{20, 2000, 10, 1 << 20}},
 		{Location: []*profile.Location{nameless, thread}, Value: []int64{3, 3 << 20, 1, 1 << 20}},
 		{Location: []*profile.Location{nameless}, Value: []int64{3, 300, 0, 0}},
