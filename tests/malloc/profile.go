@@ -29,6 +29,7 @@ func init() {
 	programs["thread"] = thread
 	programs["callbacks"] = callbacks
 	programs["closes"] = closes
+	programs["table"] = table
 }
 
 // profiled returns the counts of the profile, and the sums of live blocks by it.
@@ -172,6 +173,18 @@ func storm_back(n C.int) unsafe.Pointer {
 		return C.storm_around(n - 8)
 	}
 	return C.malloc(3000)
+}
+
+// table writes the profile of a table that lost samples.
+func table(a args, _ io.Writer) (int, error) {
+	if line := C.storm_table(); line != 0 {
+		return int(line), nil
+	}
+	file, err := os.Create(a[0])
+	if err != nil {
+		return 0, err
+	}
+	return 0, firstOf(malloc.WriteProfile(file), file.Close())
 }
 
 // closes lets a library keep blocks that is closed before the profile is written.

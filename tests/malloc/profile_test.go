@@ -55,7 +55,7 @@ func TestNoProfile(t *testing.T) {
 	assert.Contains(t, out, "\nleft 0 0 0\n")
 	out, err := start("-size 64MiB -profile 1 users " + t.TempDir() + "/none")
 	assert.Error(t, err)
-	assert.Contains(t, out, "C's malloc has no profile: there is no open budget with a c_heap, or c_heap.profile "+
+	assert.Contains(t, out, "no profile of C's malloc: there is no open budget with a c_heap, or c_heap.profile "+
 		"is off")
 }
 
@@ -108,6 +108,23 @@ func storms(t *testing.T, path string) {
 	rounds := few(step.Pick(0, 400, 20_000))
 	for _, size := range []string{"-size 64MiB -profile 16KiB", "-size 64MiB"} {
 		assertWhole(t, endsFile(t, path, fmt.Sprintf("%s storm %s %d", size, library, rounds)))
+	}
+}
+
+// TestProfileIsBounded: a full table loses samples, and the profile says how many. A new stack
+// replaces one without live blocks, whose sums stay.
+func TestProfileIsBounded(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/table.pb.gz"
+	ends(t, "-size 64MiB -profile 1 table "+file)
+	if step.Now() >= step.Check {
+		out, err := exec.Command("go", "tool", "pprof", "-symbolize=none", "-comments", file).Output()
+		require.NoError(t, err)
+		assert.Contains(t, string(out), "5 samples are missing: their table was full; raise c_heap.profile\n")
+		out, err = exec.Command("go", "tool", "pprof", "-symbolize=none", "-sample_index=alloc_space", "-top",
+			file).Output()
+		require.NoError(t, err)
+		assert.Regexp(t, `(?m)^ +640MB .*\(stacks that were replaced\)$`, string(out))
 	}
 }
 

@@ -170,6 +170,43 @@ int storm_closes(const char *first, const char *second) {
     return was == is ? 0 : -1;
 }
 
+int storm_table(void) {
+    enum { RATE = 1 << 20, SIZE = 64 * 1024, BLOCK = 1 << 26 };
+    static uint64_t table[SIZE / 8];
+    const uint64_t far = UINT64_C(1) << 50; /* no block of the heap is there */
+    upfront_trace t = {.c = 1};
+    upfront_profile_counts c;
+    upfront_profile_stack s;
+    uint64_t i, all, live = 0;
+    upfront_profile_begin(table, SIZE, RATE);
+    upfront_profile_count(&c);
+    WANT(c.capacity > 50 && c.capacity < SIZE / 500);
+    for (i = 0; i < c.capacity + 5; i++) { /* as many stacks as samples */
+        t.frames[0] = 4096 + i;
+        WANT(upfront_profile_add(far + 16 * i, BLOCK, &t) == (i < c.capacity));
+    }
+    upfront_profile_count(&c);
+    WANT(c.lost == 5 && c.samples == c.capacity && c.stacks == c.capacity && c.gone.bytes == 0);
+    for (i = 0; i < 10; i++)
+        upfront_profile_drop(far + 16 * 3 * i);
+    upfront_profile_drop(far + 7); /* no sample */
+    for (i = 0; i < 10; i++) { /* new stacks replace those without live blocks */
+        t.frames[0] = 1 << 20 | (uintptr_t)i;
+        WANT(upfront_profile_add(far * 2 + 16 * i, BLOCK, &t));
+    }
+    upfront_profile_count(&c);
+    WANT(c.lost == 5 && c.samples == c.capacity && c.stacks == c.capacity);
+    WANT(c.gone.bytes == 10 * (uint64_t)BLOCK && c.gone.objects == 10 * UPFRONT_PROFILE_OBJECT);
+    for (i = 0, all = 0; i < c.stacks; i++) {
+        upfront_profile_stack_at(i, &s);
+        all += s.all.bytes;
+        live += s.live.bytes;
+        WANT(s.samples == 1 && s.live.bytes == BLOCK);
+    }
+    WANT(live == c.capacity * BLOCK && all == live);
+    return 0;
+}
+
 int storm_child_keeps(void) {
     upfront_profile_counts before, after;
     int status;

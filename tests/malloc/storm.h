@@ -21,6 +21,10 @@ int storm_closes(const char *first, const char *second);
  * fork, take signals and use a stack down to 2300 bytes. Returns 0 or the line of a fault. */
 int storm_run(const char *library, int rounds);
 
+/* Fills a table of samples until it loses some, frees some, and fills it again. The table stays the
+ * profile's. Call it in a heap without a profile. Returns 0, or the line of a fault. */
+int storm_table(void);
+
 /* Forks a child, whose profile has to be the parent's and go on. Returns 0, or
  * the number of the check that the child failed. */
 int storm_child_keeps(void);

@@ -36,7 +36,7 @@ func (h *heap) WriteProfile(w io.Writer) error {
 	var counts C.upfront_profile_counts
 	C.upfront_malloc_profile(&counts)
 	if counts.rate == 0 {
-		return errors.New("C's malloc has no profile: there is no open budget with a c_heap, or c_heap.profile is off")
+		return errors.New("no profile of C's malloc: there is no open budget with a c_heap, or c_heap.profile is off")
 	}
 	b := newBuilder()
 	for i := range counts.objects {
