@@ -119,6 +119,13 @@ func TestCHeapReport(t *testing.T) {
 	assert.Equal(t,
 		`budget "pond": C's malloc is full: 62914560 bytes asked by 0x1234; 63963136 of 67108864 were free, in pieces too small for it; set c_heap to 128MiB or more`,
 		r.CHeap.LastFull)
+	h.counts.Samples = budget.MiB
+	h.counts.FullHolders, h.counts.FullHeld = [3]uintptr{0x4711, 0x4712}, [3]uint64{2 * budget.MiB, budget.MiB}
+	with := b.Published().CHeap
+	assert.Equal(t, uint64(60*budget.MiB), with.Free, "the samples take a part")
+	assert.Contains(t, with.LastFull, " asked by 0x1234; the profile's largest users: 0x4711 (2048KiB), 0x4712 "+
+		"(1024KiB); 62914560 of 66060288 were free")
+	h.counts.Samples, h.counts.FullHolders, h.counts.FullHeld = 0, [3]uintptr{}, [3]uint64{}
 	parts := r.Parts()
 	last := parts[len(parts)-1]
 	assert.Equal(t, "c_heap", last.Name)

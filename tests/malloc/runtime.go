@@ -104,7 +104,7 @@ func warn(_ args, out io.Writer) (int, error) {
 	b, err := budget.Open(budget.Plan{
 		Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Pages:  budget.Pages{Prefault: budget.Off},
-		CHeap:  budget.CHeapPlan{Size: 4 * budget.MiB, Warn: 50},
+		CHeap:  budget.CHeapPlan{Size: 4 * budget.MiB, Warn: 50, Profile: budget.NoProfile},
 		OnWarn: func(w budget.Warning) { warnings <- w },
 	})
 	if err != nil {
