@@ -12,17 +12,18 @@ import (
 
 // Requests to the system that may fail, by the names that InjectFault takes.
 const (
-	doMap      = "map"      // Reserve, unless it takes a kept range
+	doMap      = "map"      // Reserve, unless it takes a kept range; OpenShared
 	doProtect  = "protect"  // Commit, Protect, Unprotect, Release
-	doPopulate = "populate" // Prefault
+	doPopulate = "populate" // Prefault, OpenShared
 	doDiscard  = "discard"  // Release, Return, Discard
 	doLock     = "lock"     // Lock
 	doUnlock   = "unlock"   // Release of a locked range, and a Lock that failed
 	doAdvise   = "advise"   // HugePages, and the Release after it
 	doTrack    = "track"    // Track
+	doAllocate = "allocate" // OpenShared
 )
 
-var requests = []string{doMap, doProtect, doPopulate, doDiscard, doLock, doUnlock, doAdvise, doTrack}
+var requests = []string{doMap, doProtect, doPopulate, doDiscard, doLock, doUnlock, doAdvise, doTrack, doAllocate}
 
 type fault struct {
 	request string
@@ -39,7 +40,8 @@ var faultsInPlace struct {
 // refusals of Linux do. restore removes the fault and reports whether the request has failed. A
 // test that raises n until restore returns false has tried every request.
 //
-// The names are "map", "protect", "populate", "discard", "lock", "unlock", "advise" and "track".
+// The names are "map", "protect", "populate", "discard", "lock", "unlock", "advise", "track" and
+// "allocate".
 // InjectFault panics if the name is another, or n is below 1. Several faults may be in place at
 // once. A fault holds for the whole process, so a test that injects one must not run in parallel
 // with others. A fault works in every build that makes the request. A race build makes no "lock",

@@ -2,11 +2,13 @@ package platform_test
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/tests/step"
@@ -45,23 +47,36 @@ func life(size uint64) (err error) {
 	if err := r.Protect(2*edge, edge); err != nil {
 		return err
 	}
-	return r.Unprotect(2*edge, edge)
+	if err := r.Unprotect(2*edge, edge); err != nil {
+		return err
+	}
+	fd, err := unix.MemfdCreate("life", unix.MFD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	s, _, err := platform.OpenShared(fmt.Sprintf("/proc/self/fd/%d", fd), edge, []byte("pond"), nil)
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 func TestEachFaultIsNamedAndLeavesNothing(t *testing.T) {
 	const size = 4 * mib
 	texts := map[string][]string{
-		"map": {"platform: reserve 4194304 bytes: injected fault: "},
+		"map": {"platform: reserve 4194304 bytes: injected fault: ", "map 65536 bytes: injected fault: "},
 		"protect": {"platform: commit 4194304 bytes: ", "platform: protect 65536 bytes at offset 131072: ",
 			"platform: unprotect 65536 bytes at offset 131072: ",
 			"platform: release 4194304 bytes: take access away: "},
-		"populate": {"platform: prefault 4194304 bytes: injected fault: "},
+		"populate": {"platform: prefault 4194304 bytes: injected fault: ", "reserve 65536 bytes: the file system has "},
 		"discard":  {"platform: release 4194304 bytes: give memory back: injected fault: "},
 		"lock":     {"platform: lock 4194304 bytes: injected fault: "},
 		"unlock":   {"platform: release 4194304 bytes: unlock: injected fault: "},
 		"advise": {"platform: huge pages for 4194304 bytes: injected fault: ",
 			"platform: release 4194304 bytes: withdraw huge pages: injected fault: "},
-		"track": {"platform: track 4194304 bytes: injected fault: "},
+		"track":    {"platform: track 4194304 bytes: injected fault: "},
+		"allocate": {"platform: a shared file of 65536 bytes: /proc/self/fd/"},
 	}
 	for _, name := range platform.InjectableFaults {
 		n := 1
@@ -127,7 +142,7 @@ func TestFaultsAreCounted(t *testing.T) {
 		assert.Panics(t, misuse)
 	}
 	assert.PanicsWithValue(t, `platform: BUG: inject fault 1 of "mmap": the names are `+
-		`["map" "protect" "populate" "discard" "lock" "unlock" "advise" "track"], and counting starts at 1`,
+		`["map" "protect" "populate" "discard" "lock" "unlock" "advise" "track" "allocate"], and counting starts at 1`,
 		func() { platform.InjectFault("mmap", 1) })
 }
 
