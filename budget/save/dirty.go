@@ -59,6 +59,7 @@ type tracking struct {
 	edge    uint64            // bytes from the first page to the mark
 	base    uint64            // bytes from the region's first byte to the first page
 	images  []dirty           // by slot
+	files   []dirty           // of the two images of a checkpoint's file
 	rounds  int
 }
 
@@ -94,16 +95,20 @@ func (t *tracking) scan() {
 	for more := true; more; {
 		runs, goesOn, err := ask()
 		if more = goesOn; err != nil { // any page may have been written
-			for i := range t.images {
-				t.images[i].all()
+			for _, images := range [2][]dirty{t.images, t.files} {
+				for i := range images {
+					images[i].all()
+				}
 			}
 			return
 		}
 		for _, run := range runs {
 			from := int((int64(run.Offset) - int64(t.base)) / dirtyPage)
 			to := int((int64(run.Offset+run.Size) - int64(t.base)) / dirtyPage)
-			for i := range t.images {
-				t.images[i].add(from, to)
+			for _, images := range [2][]dirty{t.images, t.files} {
+				for i := range images {
+					images[i].add(from, to)
+				}
 			}
 		}
 	}
@@ -127,6 +132,9 @@ func (p *part) copy(image []byte, slot int, restores bool) {
 	for a, b := d.next(0); a < b; a, b = d.next(b) {
 		p.move(image, state, a*dirtyPage-int(t.edge), b*dirtyPage-int(t.edge), restores)
 	}
+	if restores { // until the next scan, bits count from the new state
+		t.restored(d)
+	}
 	clear(d)
 }
 
@@ -145,6 +153,90 @@ func (p *part) move(image, state []byte, begin, end int, restores bool) {
 		}
 		if t := p.tracking; t == nil || t.tracker != nil || !bytes.Equal(dst, src) {
 			copy(dst, src)
+		}
+	}
+}
+
+// or marks the pages of other.
+func (d dirty) or(other dirty) {
+	for i := range d {
+		d[i] |= other[i]
+	}
+}
+
+// restored marks pages of the state that a restore wrote, in all images.
+func (t *tracking) restored(pages dirty) {
+	for _, images := range [2][]dirty{t.images, t.files} {
+		for i := range images {
+			images[i].or(pages)
+		}
+	}
+}
+
+// attach begins to track the images of a checkpoint's file.
+func (t *tracking) attach() {
+	if t == nil || t.tracker == nil {
+		return
+	}
+	t.files = []dirty{make(dirty, len(t.images[0])), make(dirty, len(t.images[0]))}
+}
+
+// copyTo copies the image of a slot to that image of a checkpoint's file. If it isn't fresh, it has
+// an earlier image of the ring, and only pages that may differ are copied. A page that differs
+// between two images differs from the state in one of them. Say the slot's image differs from the
+// state in page 3, and the file's in page 7: copyTo copies both pages. Then the file's image differs
+// from the state in page 3.
+func (r *Ring) copyTo(file []byte, half int, from *slot, fresh bool) {
+	tracked := false
+	for i := range r.parts {
+		tracked = tracked || r.parts[i].tracking != nil
+	}
+	if fresh || !tracked {
+		copy(file, from.bytes())
+	} else {
+		for i := range r.parts {
+			r.parts[i].copyTo(file, half, from)
+		}
+		copy(file[r.fixed:], from.bytes()[r.fixed:])
+	}
+	for i := range r.parts {
+		if t := r.parts[i].tracking; t != nil && t.tracker != nil {
+			copy(t.files[half], t.images[from.index])
+		}
+	}
+}
+
+func (p *part) copyTo(file []byte, half int, from *slot) {
+	copy(file[p.at:][:poolWords*len(p.pools)], from.image[p.at:])
+	t, size := p.tracking, int(p.Size())
+	switch {
+	case t == nil:
+		p.between(file, from.image, 0, size, false)
+	case t.tracker == nil:
+		for at := 0; at < size; at += dirtyPage {
+			p.between(file, from.image, at, at+dirtyPage, true)
+		}
+	default:
+		d := t.files[half]
+		d.or(t.images[from.index])
+		for a, b := d.next(0); a < b; a, b = d.next(b) {
+			p.between(file, from.image, a*dirtyPage-int(t.edge), b*dirtyPage-int(t.edge), false)
+		}
+	}
+}
+
+// between copies those of the state's bytes [begin, end) that are outside of packed heaps from one
+// image to another. If compares is true, it doesn't write equal bytes.
+func (p *part) between(dst, src []byte, begin, end int, compares bool) {
+	for i := range p.solids {
+		s := &p.solids[i]
+		from, to := max(begin, s.from), min(end, s.to)
+		if from >= to {
+			continue
+		}
+		from, to = s.pos+from-s.from, s.pos+to-s.from
+		if !compares || !bytes.Equal(dst[from:to], src[from:to]) {
+			copy(dst[from:to], src[from:to])
 		}
 	}
 }

@@ -204,3 +204,20 @@ func (st *State) AddTenant(t Tenant) {
 	}
 	st.tenants = append(st.tenants, of)
 }
+
+// CheckpointImage returns the newest image of a checkpoint.
+func CheckpointImage(p *Checkpoint) []byte {
+	list, half := p.of.sequences(p.slot), 0
+	if list[1] > list[0] {
+		half = 1
+	}
+	_, _, image := p.of.parts(p.slot, half, p.of.entry(p.slot, half))
+	return image
+}
+
+// The head and an entry of a file of checkpoints, in bytes.
+const (
+	CheckpointHead  = checkpointHeads
+	CheckpointEntry = checkpointEnts
+	CheckpointPage  = checkpointPage
+)

@@ -81,20 +81,27 @@ func (r *Ring) fileOf(what string, number uint64) (s *slot, head fileHead, err e
 	if s, err = r.state(what, number); err != nil {
 		return nil, head, err
 	}
-	if r.text == nil { // common to all files of the ring
-		l := r.describe()
-		text, _ := json.Marshal(l) // numbers and strings never fail
-		if len(text) > layoutMost {
-			return nil, head, r.badFile(what, number,
-				fmt.Errorf("its description has %d bytes, more than %d", len(text), layoutMost))
-		}
-		r.described = fileHead{layoutSize: uint64(len(text)), fingerprint: l.fingerprint(),
-			layoutSum: sumOf(text)}
-		r.text = text
+	if err := r.describeFile(); err != nil {
+		return nil, head, r.badFile(what, number, err)
 	}
 	head = r.described
 	head.imageSize, head.number, head.imageSum = uint64(s.used), number, sumOf(s.bytes())
 	return s, head, nil
+}
+
+// describeFile makes the description that is common to all files of the ring.
+func (r *Ring) describeFile() error {
+	if r.text != nil {
+		return nil
+	}
+	l := r.describe()
+	text, _ := json.Marshal(l) // numbers and strings never fail
+	if len(text) > layoutMost {
+		return fmt.Errorf("its description has %d bytes, more than %d", len(text), layoutMost)
+	}
+	r.described = fileHead{layoutSize: uint64(len(text)), fingerprint: l.fingerprint(), layoutSum: sumOf(text)}
+	r.text = text
+	return nil
 }
 
 func (r *Ring) badFile(what string, number uint64, err error) error {

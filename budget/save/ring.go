@@ -36,6 +36,8 @@ type Ring struct {
 	described fileHead // the part of a file's header that the layout determines
 	exclusive seam.Exclusive
 	of        uint32 // checksum of the subjects
+	// checkpoint is the latest of Attach, or nil.
+	checkpoint *Checkpoint
 }
 
 // part is a state and its range of a flat image: two words for each pool, then the bytes.

@@ -1,0 +1,529 @@
+package save
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/platform"
+)
+
+// ErrRefused is wrapped by each error of a checkpoint, or of a file of checkpoints, that this
+// program can't read: damaged, or of another program, plan or version. The file is unchanged.
+// Rename the file to begin with a new one.
+var ErrRefused = errors.New("a checkpoint that this program can't read")
+
+// A file of checkpoints has a page with its head, and for each slot two images, each from a page's
+// start on: an entry of eight words, the program's own bytes, the description of the types as JSON,
+// and the snapshot. The words have the machine's byte order, and all parts begin at a cache line.
+// An image is whole if its sequence isn't 0. The newer one has the higher sequence. Say a slot has
+// the sequences 8 and 9. A write sets the 8 to 0, writes that image, and stores 10 last. So a kill
+// at any instruction leaves the 9 or the 10, and no other image counts.
+
+// checkpointHead is the start of the file. While made is 0, the file is in the making.
+type checkpointHead struct {
+	magic            [8]byte
+	order            uint64
+	slots, size, own uint64 // the plan
+	owner            uint64 // the process that opened the file last
+	made             uint64
+	_                uint64
+	identity         [32]byte // see platform.Shared.Identity
+}
+
+// checkpointEntry is the start of an image.
+type checkpointEntry struct {
+	sequence              uint64 // 0: the image isn't whole
+	number                uint64 // of the snapshot
+	text, image, own      uint64 // sizes in bytes
+	fingerprint, textHash uint64
+	sum                   uint64 // the CRC32C of all other bytes, and summed; or 0
+}
+
+const (
+	checkpointMagic = "upcheck1" // the digit is the version
+	checkpointOrder = 0x0102030405060708
+	checkpointPage  = 4096
+	checkpointHeads = int(unsafe.Sizeof(checkpointHead{}))
+	checkpointEnts  = int(unsafe.Sizeof(checkpointEntry{}))
+	checkpointsMost = 1 << 40 // bytes of a file
+
+	summed = 1 << 32
+)
+
+// CheckpointPlan is the size of a file of checkpoints. The file takes about twice Size+Own bytes
+// for each slot. On a tmpfs and in a memfd these bytes are memory, which a container's limit
+// counts.
+type CheckpointPlan struct {
+	Slots int // the number of checkpoints
+	// Size is the number of bytes for a snapshot and its description. A snapshot takes at most
+	// Ring.Size bytes. A description takes some KiB, more in a checked build. If Size is too small,
+	// Attach returns an error with the number to set.
+	Size uint64
+	Own  uint64 // the maximum of the program's own bytes in each checkpoint
+}
+
+// check returns the size of an image and of the file.
+func (p CheckpointPlan) check() (image, file uint64, err error) {
+	const most = checkpointsMost
+	if p.Slots < 1 || p.Size == 0 || p.Size > most || p.Own > most {
+		return 0, 0, fmt.Errorf("save: BUG: a CheckpointPlan of %d slots, each of %d bytes and %d of the program's own",
+			p.Slots, p.Size, p.Own)
+	}
+	image = (lines(uint64(checkpointEnts)+p.Own) + lines(p.Size) + checkpointPage - 1) &^ (checkpointPage - 1)
+	if uint64(p.Slots) > most/image/2 {
+		return 0, 0, fmt.Errorf("save: BUG: a CheckpointPlan of more than %d bytes", uint64(most))
+	}
+	return image, checkpointPage + 2*uint64(p.Slots)*image, nil
+}
+
+// lines rounds up to whole cache lines.
+func lines(size uint64) uint64 { return (size + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1) }
+
+func (p CheckpointPlan) String() string {
+	return fmt.Sprintf("CheckpointPlan{Slots: %d, Size: %d, Own: %d}", p.Slots, p.Size, p.Own)
+}
+
+// Checkpoints is a file of checkpoints: the newest snapshot of each of several states, which
+// outlive the process. If the process is killed at any instruction, the next one finds the last
+// complete checkpoint of each slot.
+type Checkpoints struct {
+	name    string
+	plan    CheckpointPlan
+	image   uint64 // bytes of an image
+	shared  *platform.Shared
+	refused []error // by slot: why a checkpoint was dropped
+}
+
+// OpenCheckpoints opens the file of checkpoints of that name, or makes it. It reserves the file's
+// space and makes all pages present. From then on [Checkpoint.Write] makes no system call and no
+// Go allocation, and on a tmpfs or memfd it causes no page fault. The name decides how long the
+// checkpoints last:
+//
+//	                             the process is killed   the machine stops   another process cuts the file
+//	a tmpfs, /dev/shm/NAME       kept                    lost                Write returns an error
+//	a memfd, /proc/self/fd/3     kept by the fd's owner  lost                impossible: its size is sealed
+//	a disk's file                kept                    kept since Sync     Write returns an error
+//
+// The supervisor of the process makes the memfd with MFD_ALLOW_SEALING, and passes it to each new
+// process. On a disk, a Write may cause page faults and wait for the disk.
+//
+// The file has mode 0600, because a state may hold keys. One process at a time has it open. For
+// another one OpenCheckpoints returns an error that has the owner's number and wraps
+// syscall.EWOULDBLOCK. It returns an error that wraps [ErrRefused] for a file that is cut or
+// zeroed, or isn't a file of checkpoints with this plan, version and byte order. It also fails if
+// the file system is full or read-only, or the file may be accessed by other users. Each error
+// leaves the file as it was.
+//
+// If the machine has restarted since a checkpoint was written, its pages may be of different times.
+// Then only a checkpoint counts that [Checkpoints.Sync] completed; [Checkpoint.Read] returns the
+// reason for the others. The same holds for a copy of a file.
+func OpenCheckpoints(name string, plan CheckpointPlan) (*Checkpoints, error) {
+	image, size, err := plan.check()
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkpoints{name: name, plan: plan, image: image, refused: make([]error, plan.Slots)}
+	head := checkpointHead{order: checkpointOrder, slots: uint64(plan.Slots), size: plan.Size, own: plan.Own}
+	copy(head.magic[:], checkpointMagic)
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&head)), checkpointHeads)
+	isNew := false
+	c.shared, isNew, err = platform.OpenShared(name, size, raw, func(first []byte, has uint64) error {
+		return plan.admits(first, has, size)
+	})
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = fmt.Errorf("process %d has it: %w", ownerOf(name), err)
+	}
+	if err == nil {
+		if err = platform.OnLoss(func() error { return c.begin(isNew) }); err != nil {
+			err = errors.Join(err, c.shared.Close())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("save: checkpoints %s, %v: %w", name, plan, err)
+	}
+	return c, nil
+}
+
+// admits returns an error for the file of another plan. first has the bytes of a checkpointHead, or
+// fewer.
+func (p CheckpointPlan) admits(first []byte, has, size uint64) error {
+	var head checkpointHead
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&head)), checkpointHeads)
+	bad := func(text string, args ...any) error { return fmt.Errorf(text+": %w", append(args, ErrRefused)...) }
+	switch n := copy(raw, first); {
+	case isZero(first):
+		return bad("its first %d bytes are zeros", n)
+	case string(head.magic[:7]) != checkpointMagic[:7]:
+		return bad("it isn't a file of checkpoints")
+	case head.magic[7] != checkpointMagic[7]:
+		return bad("it has version %q, and this program reads %q", head.magic[7:], checkpointMagic[7:])
+	case n < len(raw):
+		return bad("it is cut: it has %d bytes, and its head has %d", has, len(raw))
+	case head.order != checkpointOrder:
+		return bad("a machine of another byte order wrote it: its mark is %#x, and %#x here", head.order,
+			uint64(checkpointOrder))
+	case head.slots > math.MaxInt || head.slots != uint64(p.Slots) || head.size != p.Size || head.own != p.Own:
+		there := CheckpointPlan{int(head.slots), head.size, head.own}
+		return bad("it was made with %v: use these numbers, or rename it to begin with a new file", there)
+	case has != size:
+		return bad("it is cut: it has %d bytes of %d", has, size)
+	}
+	return nil
+}
+
+// ownerOf returns the process that opened a file last, or 0.
+func ownerOf(name string) uint64 {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	var head checkpointHead
+	_, _ = io.ReadFull(f, unsafe.Slice((*byte)(unsafe.Pointer(&head)), checkpointHeads))
+	return head.owner
+}
+
+// begin makes the file this process's.
+func (c *Checkpoints) begin(isNew bool) error {
+	head := (*checkpointHead)(startOf(c.shared.Bytes()))
+	id, ok := c.shared.Identity()
+	if !ok {
+		return errors.New("the system has no /proc/sys/kernel/random/boot_id, so a restart of the machine can't be seen")
+	}
+	if !isNew && head.identity != id {
+		for slot := range c.plan.Slots {
+			c.refused[slot] = c.drop(slot)
+		}
+	}
+	head.identity, head.owner = id, uint64(os.Getpid())
+	atomic.StoreUint64(&head.made, 1)
+	return nil
+}
+
+// drop removes those images of a slot that may be of different times, and returns the reason if no
+// other is left.
+func (c *Checkpoints) drop(slot int) (err error) {
+	left := 0
+	for half := range 2 {
+		switch e := c.entry(slot, half); {
+		case e.sequence == 0:
+		case e.sum&summed != 0 && c.check(slot, half, *e) == nil:
+			left++
+		default:
+			err = fmt.Errorf("save: checkpoint %d of %s: since it was written, the machine has restarted or the file "+
+				"was copied, and no Sync completed it: %w", slot, c.name, ErrRefused)
+			atomic.StoreUint64(&e.sequence, 0)
+		}
+	}
+	if left != 0 {
+		return nil
+	}
+	return err
+}
+
+// bytes returns one of the two images of a slot.
+func (c *Checkpoints) bytes(slot, half int) []byte {
+	at := checkpointPage + uint64(2*slot+half)*c.image
+	return c.shared.Bytes()[at:][:c.image:c.image]
+}
+
+func (c *Checkpoints) entry(slot, half int) *checkpointEntry {
+	return (*checkpointEntry)(startOf(c.bytes(slot, half)))
+}
+
+// parts returns the parts of an image. pre: the entry has passed check, or is this process's.
+func (c *Checkpoints) parts(slot, half int, e *checkpointEntry) (own, text, image []byte) {
+	b := c.bytes(slot, half)[checkpointEnts:]
+	own = b[:e.own]
+	b = b[lines(uint64(checkpointEnts)+c.plan.Own)-uint64(checkpointEnts):]
+	return own, b[:e.text], b[lines(e.text):][:e.image]
+}
+
+// check returns an error for an entry that no Write has left. e is a copy of the entry.
+func (c *Checkpoints) check(slot, half int, e checkpointEntry) error {
+	if e.own > c.plan.Own || e.text > layoutMost || e.image > c.plan.Size || lines(e.text)+e.image > lines(c.plan.Size) {
+		return fmt.Errorf("it has %d bytes of description, %d of a snapshot and %d of the program's own, for %v",
+			e.text, e.image, e.own, c.plan)
+	}
+	if e.sum == 0 {
+		return nil
+	}
+	if sum := c.sum(slot, half, &e); sum != e.sum {
+		return fmt.Errorf("it is damaged: its checksum is %#x, and it says %#x", sum, e.sum)
+	}
+	return nil
+}
+
+// sum returns the sum of an image for its entry.
+func (c *Checkpoints) sum(slot, half int, e *checkpointEntry) uint64 {
+	own, text, image := c.parts(slot, half, e)
+	var words []byte
+	for _, word := range []uint64{e.sequence, e.number, e.text, e.image, e.own, e.fingerprint, e.textHash,
+		uint64(sumOf(own)), uint64(sumOf(text)), uint64(sumOf(image))} {
+		words = binary.LittleEndian.AppendUint64(words, word)
+	}
+	return uint64(sumOf(words)) | summed
+}
+
+// All returns the slots that have a checkpoint, in order. Call it at the start, before Write or
+// Clear. For each slot the program loads the state as always, calls [Checkpoints.Attach] and
+// [Checkpoint.Read], and restores the snapshot. All includes the slots whose checkpoint Read will
+// refuse.
+func (c *Checkpoints) All() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for slot := range c.plan.Slots {
+			if (c.refused[slot] != nil || c.sequences(slot) != [2]uint64{}) && !yield(slot) {
+				return
+			}
+		}
+	}
+}
+
+// sequences returns the sequences of a slot's images. It returns zeros after Close, and if the file
+// was made shorter.
+func (c *Checkpoints) sequences(slot int) (list [2]uint64) {
+	if c.shared.Bytes() == nil {
+		return list
+	}
+	_ = platform.OnLoss(func() error {
+		for half := range list {
+			list[half] = c.entry(slot, half).sequence
+		}
+		return nil
+	})
+	return list
+}
+
+// Sync makes the current checkpoints survive a stop of the machine, if the file is on a disk. It
+// computes checksums, and returns when all bytes are on the disk. The promise for a checkpoint
+// holds until the second Write after Sync. So call Sync when play has ended, or is about to. No
+// Write may run during the call.
+func (c *Checkpoints) Sync() error {
+	err := c.open()
+	if err == nil {
+		err = platform.OnLoss(func() error {
+			for slot := range c.plan.Slots {
+				for half := range 2 {
+					if e := c.entry(slot, half); e.sequence != 0 && e.sum == 0 {
+						if err := c.check(slot, half, *e); err != nil {
+							continue // nobody can read it
+						}
+						e.sum = c.sum(slot, half, e)
+					}
+				}
+			}
+			return c.shared.Sync()
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("save: Sync of checkpoints %s: %w", c.name, err)
+	}
+	return nil
+}
+
+func (c *Checkpoints) open() error {
+	if c.shared.Bytes() == nil {
+		return errors.New("they are closed")
+	}
+	return nil
+}
+
+// Close unmaps the file, so that another process can open it. The checkpoints stay in the file. No
+// other call may run meanwhile; later calls fail.
+func (c *Checkpoints) Close() error { return c.shared.Close() }
+
+// Checkpoint is a slot of a file for the snapshots of one ring. One goroutine at a time may use it,
+// the one that uses the ring. Different checkpoints of a file may be used at the same time.
+type Checkpoint struct {
+	of    *Checkpoints
+	slot  int
+	ring  *Ring
+	fresh [2]bool // the image is not of this ring
+}
+
+// Attach returns the checkpoint of a slot for the snapshots of a ring. Call it in or after the load
+// that makes the ring, and before play: Attach makes Go allocations, for the description of the
+// types too. A new state in a slot with an old checkpoint calls [Checkpoint.Clear] first. A ring
+// has one checkpoint: after a second Attach the first one's methods fail. Attach fails if
+// a state isn't in a state region, or if a snapshot of the ring may need more bytes than the plan
+// has. The error has the number to set.
+func (c *Checkpoints) Attach(slot int, r *Ring) (*Checkpoint, error) {
+	bad := func(err error) (*Checkpoint, error) {
+		return nil, fmt.Errorf("save: Attach to checkpoint %d of %s: %w", slot, c.name, err)
+	}
+	if slot < 0 || slot >= c.plan.Slots {
+		return bad(fmt.Errorf("it has %v: raise Slots to %d or more", c.plan, slot+1))
+	}
+	for _, check := range []func() error{c.open, r.check, func() error { return r.states("Attach") },
+		r.describeFile} {
+		if err := check(); err != nil {
+			return bad(err)
+		}
+	}
+	text, most := uint64(len(r.text)), uint64(r.most)
+	if need := lines(text) + lines(most); need > lines(c.plan.Size) {
+		return bad(fmt.Errorf("a snapshot of %d bytes and %d of description, and the file has %v: raise Size to %d "+
+			"or more", most, text, c.plan, need))
+	}
+	for i := range r.parts {
+		r.parts[i].tracking.attach()
+	}
+	r.checkpoint = &Checkpoint{of: c, slot: slot, ring: r, fresh: [2]bool{true, true}}
+	return r.checkpoint, nil
+}
+
+// check returns an error if the checkpoint can't be used any more.
+func (p *Checkpoint) check(what string) error {
+	err := p.of.open()
+	if err == nil && p.ring.checkpoint != p {
+		err = errors.New("its ring was attached again")
+	}
+	if err == nil {
+		err = p.ring.check()
+	}
+	return p.bad(what, err)
+}
+
+func (p *Checkpoint) bad(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("save: %s of checkpoint %d of %s: %w", what, p.slot, p.of.name, err)
+}
+
+// Write makes the ring's snapshot with that number the checkpoint, beside a copy of the program's
+// own bytes. If the process is killed during the call, the checkpoint before it counts. Write
+// copies the snapshot into the file. For a tracked region (budget.RegionPlan.Track) it copies only
+// the pages that were written since the last Write but one. Write makes no system call, and no Go
+// allocation unless it fails.
+//
+// Write fails if the ring doesn't hold the snapshot, if own has more bytes than the plan, or after
+// Close. If another process made the file shorter, the error wraps syscall.EIO. After an error the
+// checkpoint before counts.
+func (p *Checkpoint) Write(number uint64, own []byte) error {
+	if err := p.check("Write"); err != nil {
+		return err
+	}
+	s, err := p.ring.state("Write of a checkpoint", number)
+	if err != nil {
+		return err
+	}
+	if uint64(len(own)) > p.of.plan.Own {
+		return p.bad("Write", fmt.Errorf("%d bytes of the program's own, and the file has %v: raise Own to %[1]d or more",
+			len(own), p.of.plan))
+	}
+	err = platform.OnLoss(func() error {
+		p.write(s, own)
+		return nil
+	})
+	if err != nil {
+		return p.bad("Write", err)
+	}
+	return nil
+}
+
+// write writes the older image. Its sequence is 0 meanwhile.
+func (p *Checkpoint) write(s *slot, own []byte) {
+	half := 0
+	older, newer := p.of.entry(p.slot, 0), p.of.entry(p.slot, 1)
+	if older.sequence > newer.sequence {
+		half, older, newer = 1, newer, older
+	}
+	atomic.StoreUint64(&older.sequence, 0)
+	r := p.ring
+	older.number, older.sum = s.number, 0
+	older.text, older.image, older.own = uint64(len(r.text)), uint64(s.used), uint64(len(own))
+	older.fingerprint, older.textHash = r.described.fingerprint, uint64(r.described.layoutSum)
+	toOwn, toText, toImage := p.of.parts(p.slot, half, older)
+	copy(toOwn, own)
+	if p.fresh[half] {
+		copy(toText, r.text)
+		clear(toImage) // also the lines' ends
+	}
+	r.copyTo(toImage, half, s, p.fresh[half])
+	p.fresh[half] = false
+	atomic.StoreUint64(&older.sequence, newer.sequence+1)
+}
+
+// Read makes a snapshot of the ring from the checkpoint, and returns the snapshot's number for
+// [Ring.Restore], and the program's own bytes. The checkpoint is checked as [Ring.Read] checks a
+// file, and the error names the same causes. The program checks its own bytes itself. If the newest
+// snapshot is refused and the one before isn't, Read returns the one before and drops the newest.
+// An error wraps ErrRefused if there is a checkpoint and it was refused. After an error the ring
+// and the file are as before.
+func (p *Checkpoint) Read() (number uint64, own []byte, err error) {
+	if err := p.check("Read"); err != nil {
+		return 0, nil, err
+	}
+	list := p.of.sequences(p.slot)
+	newest := 0
+	if list[1] > list[0] {
+		newest = 1
+	}
+	var errs []error
+	for _, half := range []int{newest, 1 - newest} {
+		if list[half] == 0 {
+			continue
+		}
+		err := platform.OnLoss(func() (err error) {
+			number, own, err = p.read(half)
+			if err == nil && len(errs) != 0 {
+				atomic.StoreUint64(&p.of.entry(p.slot, newest).sequence, 0)
+			}
+			return err
+		})
+		if err == nil {
+			return number, own, nil
+		}
+		errs = append(errs, err)
+	}
+	switch refused := p.of.refused[p.slot]; {
+	case len(errs) != 0:
+		return 0, nil, p.bad("Read", fmt.Errorf("%w: %w", ErrRefused, errs[0]))
+	case refused != nil:
+		return 0, nil, refused
+	}
+	return 0, nil, p.bad("Read", errors.New("it is empty"))
+}
+
+func (p *Checkpoint) read(half int) (number uint64, own []byte, err error) {
+	e := *p.of.entry(p.slot, half)
+	if err := p.of.check(p.slot, half, e); err != nil {
+		return 0, nil, err
+	}
+	ours, text, image := p.of.parts(p.slot, half, &e)
+	own = bytes.Clone(ours)
+	head := fileHead{layoutSize: e.text, imageSize: e.image, number: e.number, fingerprint: e.fingerprint,
+		layoutSum: uint32(e.textHash), imageSum: sumOf(image)}
+	number, err = p.ring.Read(io.MultiReader(bytes.NewReader(head.append(nil)), bytes.NewReader(text),
+		bytes.NewReader(image)))
+	return number, own, err
+}
+
+// Clear empties the checkpoint, so that the next process doesn't find it. A kill during the call
+// leaves the last checkpoint, or none. Clear makes no system call and no Go allocation.
+func (p *Checkpoint) Clear() error {
+	if err := p.of.open(); err != nil {
+		return p.bad("Clear", err)
+	}
+	p.of.refused[p.slot] = nil
+	return p.bad("Clear", platform.OnLoss(func() error {
+		first, last := p.of.entry(p.slot, 0), p.of.entry(p.slot, 1)
+		if first.sequence > last.sequence {
+			first, last = last, first
+		}
+		atomic.StoreUint64(&first.sequence, 0)
+		atomic.StoreUint64(&last.sequence, 0)
+		return nil
+	}))
+}
