@@ -92,11 +92,40 @@ func (s *Slots) Acquire() (Region, error) {
 		Size: n, Need: n + 1, Key: fmt.Sprintf("regions[%d].slots", s.index), OnPurpose: onPurpose}}
 }
 
+// AcquireAt acquires the slot with that number ([Region.Slot]), as Acquire does. Use it to put a
+// match back in its slot after a restart. If the slot isn't free, or the plan has fewer slots,
+// AcquireAt returns an [ErrNoSlot]. It makes Go allocations.
+func (s *Slots) AcquireAt(slot int) (Region, error) {
+	if s == nil || s.b == nil || slot < 0 {
+		panic(fmt.Sprintf("budget: BUG: AcquireAt(%d): get Slots from Budget.Slots, and count from 0", slot))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what := fmt.Sprintf("budget %q: AcquireAt of slot %d of region %s", s.b.plan.Name, slot, s.name)
+	switch {
+	case s.closed:
+		return Region{}, fmt.Errorf("%s: %w", what, ErrClosed)
+	case slot >= len(s.slots):
+		return Region{}, noSlotAt(fmt.Sprintf("%s: the plan has %d slots: raise regions[%d].slots to %d or more", what,
+			len(s.slots), s.index, slot+1))
+	case s.slots[slot].taken():
+		return Region{}, noSlotAt(what + ": it is acquired")
+	}
+	s.slots[slot].site.Note()
+	return s.slots[slot].take(), nil
+}
+
 // noSlot is a full error that is an ErrNoSlot too.
 type noSlot struct{ *scope.FullError }
 
 func (noSlot) Is(target error) bool { return target == ErrNoSlot }
 func (e noSlot) Unwrap() error      { return e.FullError }
+
+// noSlotAt is the error of one slot, an ErrNoSlot and so an ErrFull.
+type noSlotAt string
+
+func (e noSlotAt) Error() string      { return string(e) }
+func (noSlotAt) Is(target error) bool { return target == ErrNoSlot || target == ErrFull }
 
 // Available returns the number of free slots. Another goroutine may acquire one before the caller
 // uses the number.

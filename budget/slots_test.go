@@ -78,6 +78,35 @@ func TestAcquireIsAdmissionControl(t *testing.T) {
 	assert.ErrorIs(t, err, budget.ErrClosed)
 }
 
+// TestAcquireAt: a slot is acquired by number, once, and Acquire passes it over.
+func TestAcquireAt(t *testing.T) {
+	b := open(t, rooms(false))
+	slots := b.Slots("room")
+	room, err := slots.AcquireAt(1)
+	require.NoError(t, err)
+	assert.Equal(t, 1, room.Slot())
+	_, err = slots.AcquireAt(1)
+	assert.EqualError(t, err, `budget "rooms": AcquireAt of slot 1 of region room: it is acquired`)
+	_, other := slots.AcquireAt(4)
+	assert.EqualError(t, other, `budget "rooms": AcquireAt of slot 4 of region room: the plan has 4 slots: raise `+
+		`regions[1].slots to 5 or more`)
+	for _, err := range []error{err, other} {
+		assert.ErrorIs(t, err, budget.ErrNoSlot)
+		assert.ErrorIs(t, err, budget.ErrFull)
+		assert.NotErrorIs(t, err, budget.ErrClosed)
+	}
+	for _, want := range []int{0, 2, 3} {
+		assert.Equal(t, want, acquire(t, b).Slot())
+	}
+	require.NoError(t, room.Release(background))
+	assert.Equal(t, 1, acquire(t, b).Slot())
+	assert.Panics(t, func() { _, _ = slots.AcquireAt(-1) })
+	assert.Panics(t, func() { _, _ = (*budget.Slots)(nil).AcquireAt(0) })
+	assert.ErrorContains(t, b.Close(), "never released")
+	_, err = slots.AcquireAt(0)
+	assert.ErrorIs(t, err, budget.ErrClosed)
+}
+
 func TestSlotsDontTouchEachOther(t *testing.T) {
 	b := open(t, rooms(true))
 	var list []budget.Region
