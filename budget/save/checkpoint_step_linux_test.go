@@ -37,9 +37,10 @@ func steppedPond(t *testing.T) *save.Ring {
 	return p.ring
 }
 
-// TestCheckpointStepped runs Write one instruction at a time in another process. After each
-// instruction, as after a kill there, the file has the last whole image or the new one, and no
-// other. The first two writes also have the description of the types.
+// TestCheckpointStepped runs Write and Clear one instruction at a time in another process. After
+// each instruction, as after a kill there, the file has the last whole image or the new one, and no
+// other; in Clear it has the last image or none. The first two writes also have the description of
+// the types.
 func TestCheckpointStepped(t *testing.T) {
 	const variable = "UPFRONT_SAVE_STEPPED"
 	if name := os.Getenv(variable); name != "" {
@@ -89,7 +90,7 @@ func TestCheckpointStepped(t *testing.T) {
 	}
 	_, err = io.WriteString(ask, "!")
 	require.NoError(t, err)
-	for steps := 0; w.newest < stepped; steps++ {
+	for steps := 0; w.newest < stepped || w.whole > 0; steps++ {
 		require.NoError(t, unix.PtraceSingleStep(thread))
 		waits(t, thread)
 		require.NoError(t, w.look(), "after %d instructions", steps)
@@ -122,15 +123,17 @@ func writeStepped(t *testing.T, name string) {
 	for n := uint64(1); n <= stepped; n++ {
 		require.NoError(t, mine.Write(n, binary.LittleEndian.AppendUint64(nil, n)))
 	}
+	require.NoError(t, mine.Clear())
 	fmt.Println("done")
 }
 
 // watcher compares each whole image in a file with the snapshot of its number.
 type watcher struct {
-	place                 []byte
-	half                  int
-	want                  [][]byte
-	newest, steps, single int
+	place         []byte
+	half          int
+	want          [][]byte
+	newest, whole int // the highest number so far, and the number of whole images
+	steps, single int
 }
 
 func (w *watcher) look() error {
@@ -157,16 +160,17 @@ func (w *watcher) look() error {
 			return fmt.Errorf("the description of snapshot %d is another", number)
 		}
 	}
+	isCleared := newest == 0 && w.newest == stepped
 	switch {
-	case newest != w.newest && newest != w.newest+1:
+	case newest != w.newest && newest != w.newest+1 && !isCleared:
 		return fmt.Errorf("the newest image was %d, and is %d", w.newest, newest)
-	case whole == 0 && newest != 0:
+	case whole == 0 && w.newest != 0 && !isCleared:
 		return errors.New("no image is whole")
 	}
-	if w.newest = newest; whole == 1 {
+	if w.newest, w.whole = max(w.newest, newest), whole; whole == 1 {
 		w.single++
 	}
-	if newest != 0 || whole != 0 {
+	if newest != 0 {
 		w.steps++
 	}
 	return nil

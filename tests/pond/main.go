@@ -1,10 +1,11 @@
 // Command pond is a small room server to copy and make your own. Players join rooms by name over
 // UDP, chat, and hop about.
 //
-//	pond [-addr 127.0.0.1:35036] [-drain 10s]
+//	pond [-addr 127.0.0.1:35036] [-drain 10s] [-checkpoints /dev/shm/pond]
 //
 // The game's state is in one budget, with a slot for each room. A room opens whole or not at all,
-// and ends in one step. A tick makes no Go allocation.
+// and ends in one step. A tick makes no Go allocation. With checkpoints, the rooms survive a kill of
+// the process.
 //
 // main.go has the life of the server, server.go the seats of players, room.go a room and its rules,
 // wire.go the protocol, and plan.json the memory. A game of your own begins in room.go.
@@ -24,6 +25,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
 )
 
 //go:embed plan.json
@@ -32,6 +34,7 @@ var planJSON []byte
 func main() {
 	address := flag.String("addr", "127.0.0.1:35036", "the UDP `address` to serve on")
 	drain := flag.Duration("drain", 10*time.Second, "after SIGTERM: how long players may go on")
+	checkpoints := flag.String("checkpoints", "", "the `file` of the rooms' checkpoints, such as /dev/shm/pond")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
@@ -40,13 +43,14 @@ func main() {
 		log.Fatal(err)
 	}
 	log.Print("listens on ", conn.LocalAddr())
-	if err := run(ctx, conn.(*net.UDPConn), *drain); err != nil {
+	if err := run(ctx, conn.(*net.UDPConn), *drain, *checkpoints); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run serves until ctx ends, and then until all players have left or the time to drain is over.
-func run(ctx context.Context, conn *net.UDPConn, drain time.Duration) error {
+// run serves until ctx ends, and then until all players have left or the time to drain is over. If
+// checkpoints isn't "", it is the file with the rooms' checkpoints.
+func run(ctx context.Context, conn *net.UDPConn, drain time.Duration, checkpoints string) error {
 	defer conn.Close()
 	plan, err := budget.ParsePlan(planJSON)
 	if err != nil {
@@ -56,7 +60,14 @@ func run(ctx context.Context, conn *net.UDPConn, drain time.Duration) error {
 	if err != nil {
 		return err
 	}
-	s, err := newServer(b, conn)
+	var c *save.Checkpoints
+	if checkpoints != "" {
+		if c, err = openCheckpoints(checkpoints, b.Slots("room").Available()); err != nil {
+			return errors.Join(err, b.Close())
+		}
+		defer c.Close()
+	}
+	s, err := newServer(b, conn, c)
 	if err == nil {
 		err = b.Seal() // the budget asks the system for no more memory
 	}

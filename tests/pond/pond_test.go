@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -25,14 +26,19 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/budgettest"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestMain runs the program itself if POND is set, and the tests otherwise.
+// TestMain runs the program itself if POND is set, a script with the checkpoints of a file if
+// POND_SCRIPT names one, and the tests otherwise.
 func TestMain(m *testing.M) {
 	if os.Getenv("POND") != "" {
 		main()
 		return
+	}
+	if name := os.Getenv("POND_SCRIPT"); name != "" {
+		log.Fatal(playScript(name))
 	}
 	log.SetOutput(io.Discard)
 	os.Exit(m.Run())
@@ -65,7 +71,7 @@ func start(t *testing.T, rooms int) (*budget.Budget, *Server) {
 func startOn(t *testing.T, plan budget.Plan, conn *net.UDPConn) (*budget.Budget, *Server) {
 	t.Helper()
 	b := budgettest.Open(t, plan)
-	s, err := newServer(b, conn)
+	s, err := newServer(b, conn, keeper(t, filepath.Join(t.TempDir(), "pond"), plan.Regions[1].Slots))
 	require.NoError(t, err)
 	require.NoError(t, b.Seal())
 	var receiver sync.WaitGroup
@@ -77,6 +83,18 @@ func startOn(t *testing.T, plan budget.Plan, conn *net.UDPConn) (*budget.Budget,
 		assert.Equal(t, plan.Regions[1].Slots, s.slots.Available())
 	})
 	return b, s
+}
+
+// keeper returns the checkpoints of a file, or nil on a system without them.
+func keeper(t *testing.T, name string, rooms int) *save.Checkpoints {
+	t.Helper()
+	c, err := openCheckpoints(name, rooms)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
 }
 
 type client struct {
@@ -398,7 +416,7 @@ func TestPlan(t *testing.T) {
 	conn := listen(t)
 	defer conn.Close()
 	report, err := budget.Measure(plan, func(b *budget.Budget) error {
-		s, err := newServer(b, conn)
+		s, err := newServer(b, conn, nil)
 		if err != nil {
 			return err
 		}
@@ -407,7 +425,7 @@ func TestPlan(t *testing.T) {
 			s.handle(from, fmt.Appendf(nil, "j\x10player%10droom%12d", i, i/playersMost))
 			for range linesMost {
 				s.handle(from, []byte("shello"))
-				s.tick++
+				s.rooms[i/playersMost].hall.Tick++
 			}
 		}
 		if s.counts.joined != plan.Regions[1].Slots*playersMost {
@@ -437,7 +455,7 @@ func TestDrain(t *testing.T) {
 		if leaves {
 			drain = time.Hour
 		}
-		go func() { ended <- run(ctx, conn, drain) }()
+		go func() { ended <- run(ctx, conn, drain, "") }()
 		ada := enter(t, server, "ada", "lobby")
 		stop()
 		if leaves {
@@ -463,18 +481,7 @@ func TestSignal(t *testing.T) {
 		t.Skip("Windows has no signal for another process")
 	}
 	step.Machine(t, step.Loopback())
-	pond := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-drain", "50ms")
-	pond.Env = append(os.Environ(), "POND=1")
-	said, err := pond.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, step.Start(pond))
-	defer pond.Process.Kill()
-	lines := bufio.NewScanner(said)
-	require.True(t, lines.Scan())
-	_, address, ok := strings.Cut(lines.Text(), "listens on ")
-	require.True(t, ok, lines.Text())
-	server, err := net.ResolveUDPAddr("udp", address)
-	require.NoError(t, err)
+	pond, lines, server := startProgram(t, "127.0.0.1:0", "-drain", "50ms")
 	ada := enter(t, server, "ada", "lobby")
 	require.NoError(t, pond.Process.Signal(syscall.SIGTERM))
 	assert.Equal(t, string(rune(whyServerEnds)), ada.refused())
@@ -484,4 +491,25 @@ func TestSignal(t *testing.T) {
 	}
 	assert.NoError(t, pond.Wait(), text)
 	assert.Contains(t, text, "joined:1 ")
+}
+
+// startProgram starts the program itself, and returns its lines after the address.
+func startProgram(t *testing.T, address string, args ...string) (*exec.Cmd, *bufio.Scanner, net.Addr) {
+	t.Helper()
+	pond := exec.Command(os.Args[0], append([]string{"-addr", address}, args...)...)
+	pond.Env = append(os.Environ(), "POND=1")
+	said, err := pond.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, step.Start(pond))
+	t.Cleanup(func() { _ = pond.Process.Kill() })
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		if _, address, ok := strings.Cut(lines.Text(), "listens on "); ok {
+			server, err := net.ResolveUDPAddr("udp", address)
+			require.NoError(t, err)
+			return pond, lines, server
+		}
+	}
+	t.Fatal("the program doesn't listen")
+	return nil, nil, nil
 }

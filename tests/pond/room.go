@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/container"
 )
@@ -14,20 +16,27 @@ import (
 const (
 	playersMost = 16 // their IDs are bytes
 	linesMost   = 32 // of chat; a new player gets them
+
+	checkpointSize = 32 << 10 // bytes of a room and the description of its types
 )
 
 // Name is the name of a player or a room. Two names compare with ==.
 type Name = arena.Inline[[nameMost]byte]
 
-// Player and Line are plain data in the room's slot, so their strings are Inlines.
+// Hall, Player and Line are plain data in the room's slot, so their strings are Inlines. They are
+// the room's state: a checkpoint has all of it, and so no type may have padding.
 type (
+	Hall struct {
+		Tick uint32
+	}
 	Player struct {
+		Heard, Spoke uint32 // the ticks of the last packet, and of the last line
 		From         Address
 		Name         Name
-		Heard, Spoke uint32 // the ticks of the last packet, and of the last line
 		X, Y         int16
 		ToX, ToY     int16
 		ID           uint8
+		_            [1]byte
 	}
 	Line struct {
 		Name Name
@@ -36,6 +45,7 @@ type (
 )
 
 var (
+	halls   = scope.Plain[Hall]()
 	players = scope.Plain[Player]()
 	lines   = scope.Plain[Line]()
 )
@@ -46,17 +56,60 @@ type Room struct {
 	slot    budget.Region
 	number  uint32 // the slot's, and the index in Server.rooms
 	name    Name
+	hall    *Hall
 	players scope.HandlePool[Player]
 	lines   container.Deque[Line]
+
+	ring       *save.Ring
+	checkpoint *save.Checkpoint // nil if the server makes none
 }
 
-// loadRoom fills a slot. Add the rest of your own game here: a map, frogs, a grid. If the slot is
-// too small, the load returns an ErrFull that names the key of the plan to raise.
-func loadRoom(s scope.Scope) (*Room, error) {
-	return &Room{
+// loadRoom fills a slot. Add the rest of your own game here: a map, frogs, a grid. What changes in
+// play goes between Begin and NewRing. If the slot is too small, the load returns an ErrFull that
+// names the key of the plan to raise.
+func loadRoom(s scope.Scope, slot budget.Region) (*Room, error) {
+	state, hall := save.Begin(slot, s, halls)
+	r := &Room{
+		slot:    slot,
+		number:  uint32(slot.Slot()),
+		hall:    hall,
 		players: players.HandlePool(s, playersMost),
 		lines:   container.NewDeque(s, lines, linesMost),
-	}, nil
+	}
+	state.Verify(r.verify)
+	r.ring = save.NewRing(s, 1, state) // the snapshot of a tick
+	return r, nil
+}
+
+// verify returns an error for a checkpoint that no server left: the file is from outside.
+func (r *Room) verify(v save.View) error {
+	var from, names, numbers = map[Address]bool{}, map[Name]bool{}, map[uint8]bool{}
+	for _, p := range save.AllHandles(v, r.players) {
+		if !isText(p.Name.Bytes(), nameMost) || p.ID >= playersMost || from[p.From] || names[p.Name] || numbers[p.ID] {
+			return errors.New("a player whose name, number or address no server gives")
+		}
+		from[p.From], names[p.Name], numbers[p.ID] = true, true, true
+	}
+	if len(from) == 0 {
+		return errors.New("a room without players")
+	}
+	for _, l := range r.lines.In(v).All() {
+		if !isText(l.Name.Bytes(), nameMost) || !isText(l.Text.Bytes(), textMost) {
+			return errors.New("a line that no player says")
+		}
+	}
+	return nil
+}
+
+// keepTick makes a checkpoint of the room.
+func (r *Room) keepTick() error {
+	if r.checkpoint == nil {
+		return nil
+	}
+	if err := r.ring.Take(uint64(r.hall.Tick)); err != nil {
+		return err
+	}
+	return r.checkpoint.Write(uint64(r.hall.Tick), r.name.Bytes())
 }
 
 // has reports whether a player of that name is in the room.

@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log"
 	"net"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/container"
 )
@@ -35,35 +38,91 @@ var (
 // Server holds the rooms and the seats in them. Two goroutines share it: one handles packets, the
 // other plays the ticks.
 type Server struct {
-	conn  *net.UDPConn
-	slots *budget.Slots
+	conn        *net.UDPConn
+	slots       *budget.Slots
+	checkpoints *save.Checkpoints // nil: none
 
 	mu     sync.Mutex                  // guards the fields below
 	rooms  []*Room                     // by slot number; nil if the slot is free
 	byName container.StringMap[uint32] // the numbers of rooms
 	seats  container.Map[Address, Seat]
 	out    []byte // the packet to send next
-	tick   uint32
 	drains bool
-	counts struct{ joined, roomFull, serverFull, tooSmall, malformed int }
+	counts struct{ joined, resumed, roomFull, serverFull, tooSmall, malformed, unkept int }
 }
 
-// newServer returns a server that has at most one room for each slot of the plan.
-func newServer(b *budget.Budget, conn *net.UDPConn) (*Server, error) {
+// openCheckpoints opens a file with a checkpoint for each slot. It puts a file of another plan or
+// version aside.
+func openCheckpoints(name string, rooms int) (*save.Checkpoints, error) {
+	plan := save.CheckpointPlan{Slots: rooms, Size: checkpointSize, Own: nameMost}
+	c, err := save.OpenCheckpoints(name, plan)
+	if errors.Is(err, save.ErrRefused) {
+		log.Print(err)
+		if err := os.Rename(name, name+".refused"); err != nil {
+			return nil, err
+		}
+		return save.OpenCheckpoints(name, plan)
+	}
+	return c, err
+}
+
+// newServer returns a server that has at most one room for each slot of the plan. If checkpoints
+// isn't nil, the server first opens the rooms that have a checkpoint.
+func newServer(b *budget.Budget, conn *net.UDPConn, checkpoints *save.Checkpoints) (*Server, error) {
 	slots := b.Slots("room")
 	rooms := slots.Available()
 	load := func(s scope.Scope) (*Server, error) {
 		return &Server{
-			conn:   conn,
-			slots:  slots,
-			rooms:  make([]*Room, rooms),
-			byName: container.NewStringMap(s, numbers, rooms, nameMost),
-			seats:  container.NewMap(s, addresses, seats, rooms*playersMost),
-			out:    s.Bytes(toldMost)[:0],
+			conn:        conn,
+			slots:       slots,
+			checkpoints: checkpoints,
+			rooms:       make([]*Room, rooms),
+			byName:      container.NewStringMap(s, numbers, rooms, nameMost),
+			seats:       container.NewMap(s, addresses, seats, rooms*playersMost),
+			out:         s.Bytes(toldMost)[:0],
 		}, nil
 	}
-	server, err := budget.Load(context.Background(), b.Region("server"), load)
-	return server.Get(), err
+	loaded, err := budget.Load(context.Background(), b.Region("server"), load)
+	if server := loaded.Get(); err == nil && checkpoints != nil {
+		for slot := range checkpoints.All() {
+			if err := server.resume(slot); err != nil {
+				log.Print(err) // the room stays closed, until another one begins in its slot
+			}
+		}
+	}
+	return loaded.Get(), err
+}
+
+// resume opens the room of a checkpoint in its slot, with its players.
+func (s *Server) resume(number int) error {
+	slot, err := s.slots.AcquireAt(number)
+	if err != nil {
+		return err
+	}
+	room, err := s.load(slot)
+	if err != nil {
+		return err
+	}
+	tick, name, err := room.checkpoint.Read()
+	if err == nil {
+		err = room.ring.Restore(context.Background(), tick)
+	}
+	if err == nil && (!isText(name, nameMost) || s.byName.GetBytes(name) != nil || tick != uint64(room.hall.Tick)) {
+		err = fmt.Errorf("the checkpoint of slot %d: the name %q, or the tick %d, isn't its room's", number, name, tick)
+	}
+	for _, p := range room.players.All() {
+		if err == nil && s.seats.Get(p.From) != nil {
+			err = fmt.Errorf("the checkpoint of slot %d: %v is in another room", number, p.From.addrPort())
+		}
+	}
+	if err != nil {
+		return errors.Join(err, slot.Release(context.Background()))
+	}
+	for player, p := range room.players.All() {
+		s.seats.Set(p.From, Seat{room.number, player})
+		s.counts.resumed++
+	}
+	return s.add(room, name)
 }
 
 // receive handles packets until the socket is closed.
@@ -107,14 +166,14 @@ func (s *Server) obey(from Address, kind byte, rest []byte) bool {
 	}
 	room := s.rooms[seat.Room]
 	p := room.players.At(seat.Player)
-	p.Heard = s.tick
+	p.Heard = room.hall.Tick
 	switch {
 	case kind == kindHop && len(rest) == 4:
 		p.ToX = int16(binary.BigEndian.Uint16(rest))
 		p.ToY = int16(binary.BigEndian.Uint16(rest[2:]))
 	case kind == kindSay && isText(rest, textMost):
-		if p.Spoke != s.tick {
-			p.Spoke = s.tick
+		if p.Spoke != room.hall.Tick {
+			p.Spoke = room.hall.Tick
 			s.tell(room, room.keep(p.Name, rest).append(s.out))
 		}
 	case kind == kindLeave && len(rest) == 0:
@@ -129,8 +188,9 @@ func (s *Server) obey(from Address, kind byte, rest []byte) bool {
 // has a seat is only welcomed again.
 func (s *Server) join(from Address, seat *Seat, playerName, roomName []byte) {
 	if seat != nil {
-		p := s.rooms[seat.Room].players.At(seat.Player)
-		p.Heard = s.tick
+		room := s.rooms[seat.Room]
+		p := room.players.At(seat.Player)
+		p.Heard = room.hall.Tick
 		s.send(from, append(s.out, kindWelcome, p.ID))
 	} else if why := s.admit(from, playerName, roomName); why != 0 {
 		s.send(from, append(s.out, kindEnd, why))
@@ -165,7 +225,7 @@ func (s *Server) admit(from Address, playerName, roomName []byte) (why uint8) {
 		return whyRoomFull
 	}
 	p.From, p.Name, p.ID = from, name, uint8(room.players.Index(player))
-	p.Heard, p.Spoke = s.tick, s.tick-1
+	p.Heard, p.Spoke = room.hall.Tick, room.hall.Tick-1
 	// never full: the map has a seat for each player of each room
 	s.seats.Set(from, Seat{room.number, player})
 	s.counts.joined++
@@ -194,15 +254,36 @@ func (s *Server) room(name []byte) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := budget.Load(context.Background(), slot, loadRoom)
+	room, err := s.load(slot)
+	if err == nil && room.checkpoint != nil {
+		err = room.checkpoint.Clear() // that of an earlier room
+	}
+	if err != nil {
+		return nil, err
+	}
+	return room, s.add(room, name)
+}
+
+// load fills a slot. If it fails, it releases the slot.
+func (s *Server) load(slot budget.Region) (*Room, error) {
+	loaded, err := budget.Load(context.Background(), slot, func(s scope.Scope) (*Room, error) {
+		return loadRoom(s, slot)
+	})
+	room := loaded.Get()
+	if err == nil && s.checkpoints != nil {
+		room.checkpoint, err = s.checkpoints.Attach(slot.Slot(), room.ring)
+	}
 	if err != nil {
 		return nil, errors.Join(err, slot.Release(context.Background()))
 	}
-	room := loaded.Get()
-	room.slot, room.number = slot, uint32(slot.Slot())
+	return room, nil
+}
+
+// add makes a room known by its name.
+func (s *Server) add(room *Room, name []byte) error {
 	room.name.SetBytes(name)
 	s.rooms[room.number] = room
-	return room, s.byName.SetBytes(name, room.number)
+	return s.byName.SetBytes(name, room.number)
 }
 
 // leave ends a seat and sends its player the reason. If the player is the last one, leave also ends
@@ -218,6 +299,11 @@ func (s *Server) leave(seat Seat, why uint8) {
 	}
 	s.rooms[seat.Room] = nil
 	s.byName.DeleteBytes(room.name.Bytes())
+	if room.checkpoint != nil {
+		if err := room.checkpoint.Clear(); err != nil {
+			log.Print(err)
+		}
+	}
 	if err := room.slot.Release(context.Background()); err != nil {
 		log.Print(err)
 	}
@@ -227,20 +313,26 @@ func (s *Server) leave(seat Seat, why uint8) {
 func (s *Server) step() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tick++
 	for _, room := range s.rooms {
 		if room == nil {
 			continue
 		}
+		room.hall.Tick++
 		for player, p := range room.players.All() {
-			if s.tick-p.Heard > silentMost {
+			if room.hall.Tick-p.Heard > silentMost {
 				s.leave(Seat{room.number, player}, whySilent)
 			}
 		}
+		if s.rooms[room.number] == nil {
+			continue // all were silent
+		}
 		room.move()
-		s.tell(room, room.appendPlaces(s.out, s.tick))
-		if s.tick%ticksPerSecond == 0 {
+		s.tell(room, room.appendPlaces(s.out, room.hall.Tick))
+		if room.hall.Tick%ticksPerSecond == 0 {
 			s.tell(room, room.appendNames(s.out))
+		}
+		if err := room.keepTick(); err != nil {
+			logFirst(&s.counts.unkept, err)
 		}
 	}
 }
