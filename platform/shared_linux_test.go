@@ -84,17 +84,17 @@ func TestSharedIsPresent(t *testing.T) {
 	dir, err := os.MkdirTemp("/dev/shm", "upfront-")
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
-	s, _, err := platform.OpenShared(filepath.Join(dir, "pond"), 4*mib, sharedHead, sharedCheck)
-	require.NoError(t, err)
-	defer s.Close()
 	least := uint64(1 << 62) // the process's: other threads fault too
-	for range 20 {
+	for i := range 5 {
+		s, _, err := platform.OpenShared(filepath.Join(dir, fmt.Sprint(i)), 4*mib, sharedHead, sharedCheck)
+		require.NoError(t, err)
 		before, _, _ := platform.Faults()
 		for at := 0; at < 4*mib; at += 4096 {
 			s.Bytes()[at]++
 		}
 		after, _, _ := platform.Faults()
 		least = min(least, after-before)
+		require.NoError(t, s.Close())
 	}
 	assert.Less(t, least, uint64(100), "of 1024 pages")
 }

@@ -236,6 +236,9 @@ func TestCheckpointAfterARestart(t *testing.T) {
 	require.NoError(t, c.Sync())
 	put(1, 2) // 1 is complete
 	put(2, 1)
+	number, _, err := attach(t, c, 1, p.ring).Read()
+	require.NoError(t, err)
+	assert.Equal(t, uint64(2), number)
 	file, err := os.ReadFile(name)
 	require.NoError(t, err)
 	at := func(slot, half int) int { return save.CheckpointPage + (2*slot+half)*(len(file)-save.CheckpointPage)/6 }
@@ -323,6 +326,33 @@ func TestCheckpointOfTrackedPages(t *testing.T) {
 				require.True(t, bytes.Equal(save.Image(ring, n), save.CheckpointImage(p)), "%d of %d", n, number)
 			}
 		}
+	}
+}
+
+// TestCheckpointAfterARestore: a checkpoint right after a restore has the restored pages, wherever
+// the tracker's rounds are.
+func TestCheckpointAfterARestore(t *testing.T) {
+	for idle := range 9 {
+		all, ring := trackedState(t, open(t, trackedPlan(budget.MiB)), 300_000, 3)
+		c := checkpoints(t, filepath.Join(t.TempDir(), "pond"), save.CheckpointPlan{Slots: 1, Size: 400_000})
+		p := attach(t, c, 0, ring)
+		put := func(n uint64) {
+			for range 2 {
+				require.NoError(t, p.Write(n, nil))
+				require.True(t, bytes.Equal(save.Image(ring, n), save.CheckpointImage(p)), "%d after %d", n, idle)
+			}
+		}
+		for n := range uint64(2) {
+			all[150_000]++
+			require.NoError(t, ring.Take(n))
+			put(n)
+		}
+		for range idle {
+			require.NoError(t, ring.Take(2))
+			put(2)
+		}
+		require.NoError(t, ring.Restore(background, 0))
+		put(0)
 	}
 }
 
@@ -454,14 +484,16 @@ func TestCheckpointBefore(t *testing.T) {
 		require.NoError(t, p.ring.Take(n))
 		require.NoError(t, mine.Write(n, []byte{byte(n)}))
 	}
-	save.CheckpointImage(mine)[save.ControlOf(p.ring).Words[0]] = 99
-	number, own, err := mine.Read()
-	require.NoError(t, err)
-	assert.Zero(t, number)
-	assert.Equal(t, []byte{0}, own)
-	require.NoError(t, p.ring.Take(2))
-	require.NoError(t, mine.Write(2, nil))
-	number, _, err = mine.Read()
+	for range 2 {
+		save.CheckpointImage(mine)[save.ControlOf(p.ring).Words[0]] = 99
+		number, own, err := mine.Read()
+		require.NoError(t, err)
+		assert.Zero(t, number)
+		assert.Equal(t, []byte{0}, own)
+		require.NoError(t, p.ring.Take(2))
+		require.NoError(t, mine.Write(2, nil)) // not over the one that was read
+	}
+	number, _, err := mine.Read()
 	require.NoError(t, err)
 	assert.Equal(t, uint64(2), number)
 }
