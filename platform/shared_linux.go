@@ -15,7 +15,8 @@ import (
 
 func openShared(name string, size uint64, head []byte, check func([]byte, uint64) error) (s *Shared, isNew bool,
 	err error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600) // no wait for a pipe
+	// O_NONBLOCK: a pipe of that name is an error, and not a wait.
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, false, err
 	}

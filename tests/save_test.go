@@ -3,6 +3,7 @@
 package tests
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestSavePage runs the program of the page, and its continuation.
+// TestSavePage runs the program of the page, and its continuations.
 func TestSavePage(t *testing.T) {
 	step.Needs(t, step.Check)
 	text := page(t, "budget/save/README.md")
@@ -22,8 +23,17 @@ func TestSavePage(t *testing.T) {
 		assert.Zero(t, status)
 		assert.Equal(t, want, got)
 	}
-	_, text, _ = strings.Cut(text, "\n## Find the first difference\n")
+	_, text, _ = strings.Cut(text, "\n## Checkpoints\n")
 	more := enclosed(t, text, "\n```go\n", "```\n")
+	file := filepath.Join(t.TempDir(), "match")
+	dir = program(t, strings.TrimSuffix(source, "}\n")+strings.ReplaceAll(more, "/dev/shm/match", file)+"}\n")
+	for _, second := range []string{"", enclosed(t, text, "\n```second\n", "```\n")} {
+		got, status := printed(t, dir)
+		assert.Zero(t, status)
+		assert.Equal(t, want+second, got)
+	}
+	_, text, _ = strings.Cut(text, "\n## Find the first difference\n")
+	more = enclosed(t, text, "\n```go\n", "```\n")
 	dir = program(t, strings.TrimSuffix(source, "}\n")+more+"}\n")
 	got, status := printed(t, dir, "-tags", "checked")
 	assert.Zero(t, status)

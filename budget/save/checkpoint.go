@@ -89,10 +89,6 @@ func (p CheckpointPlan) check() (image, file uint64, err error) {
 // lines rounds up to whole cache lines.
 func lines(size uint64) uint64 { return (size + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1) }
 
-func (p CheckpointPlan) String() string {
-	return fmt.Sprintf("CheckpointPlan{Slots: %d, Size: %d, Own: %d}", p.Slots, p.Size, p.Own)
-}
-
 // Checkpoints is a file of checkpoints: the newest snapshot of each of several states, which
 // outlive the process. If the process is killed at any instruction, the next one finds the last
 // complete checkpoint of each slot.
@@ -109,13 +105,14 @@ type Checkpoints struct {
 // Go allocation, and on a tmpfs or memfd it causes no page fault. The name decides how long the
 // checkpoints last:
 //
-//	                             the process is killed   the machine stops   another process cuts the file
-//	a tmpfs, /dev/shm/NAME       kept                    lost                Write returns an error
-//	a memfd, /proc/self/fd/3     kept by the fd's owner  lost                impossible: its size is sealed
-//	a disk's file                kept                    kept since Sync     Write returns an error
+//	                          process killed   machine stops   file made shorter
+//	a tmpfs, /dev/shm/NAME    kept             lost            an error of Write
+//	a memfd, /proc/self/fd/3  kept             lost            impossible
+//	a file on a disk          kept             kept by Sync    an error of Write
 //
-// The supervisor of the process makes the memfd with MFD_ALLOW_SEALING, and passes it to each new
-// process. On a disk, a Write may cause page faults and wait for the disk.
+// A memfd lasts as long as a process has it open: the supervisor of this process makes it, with
+// MFD_ALLOW_SEALING, and passes it to each new process. OpenCheckpoints seals its size. On a disk,
+// a Write may cause page faults and wait for the disk.
 //
 // The file has mode 0600, because a state may hold keys. One process at a time has it open. For
 // another one OpenCheckpoints returns an error that has the owner's number and wraps
@@ -149,7 +146,7 @@ func OpenCheckpoints(name string, plan CheckpointPlan) (*Checkpoints, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("save: checkpoints %s, %v: %w", name, plan, err)
+		return nil, fmt.Errorf("save: checkpoints %s, CheckpointPlan%+v: %w", name, plan, err)
 	}
 	return c, nil
 }
@@ -174,7 +171,8 @@ func (p CheckpointPlan) admits(first []byte, has, size uint64) error {
 			uint64(checkpointOrder))
 	case head.slots > math.MaxInt || head.slots != uint64(p.Slots) || head.size != p.Size || head.own != p.Own:
 		there := CheckpointPlan{int(head.slots), head.size, head.own}
-		return bad("it was made with %v: use these numbers, or rename it to begin with a new file", there)
+		return bad("it was made with CheckpointPlan%+v: use these numbers, or rename it to begin with a new file",
+			there)
 	case has != size:
 		return bad("it is cut: it has %d bytes of %d", has, size)
 	}
@@ -198,7 +196,8 @@ func (c *Checkpoints) begin(isNew bool) error {
 	head := (*checkpointHead)(startOf(c.shared.Bytes()))
 	id, ok := c.shared.Identity()
 	if !ok {
-		return errors.New("the system has no /proc/sys/kernel/random/boot_id, so a restart of the machine can't be seen")
+		return errors.New("the system has no /proc/sys/kernel/random/boot_id, so a restart of the machine can't be " +
+			"seen")
 	}
 	if !isNew && head.identity != id {
 		for slot := range c.plan.Slots {
@@ -251,9 +250,10 @@ func (c *Checkpoints) parts(slot, half int, e *checkpointEntry) (own, text, imag
 
 // check returns an error for an entry that no Write has left. e is a copy of the entry.
 func (c *Checkpoints) check(slot, half int, e checkpointEntry) error {
-	if e.own > c.plan.Own || e.text > layoutMost || e.image > c.plan.Size || lines(e.text)+e.image > lines(c.plan.Size) {
-		return fmt.Errorf("it has %d bytes of description, %d of a snapshot and %d of the program's own, for %v",
-			e.text, e.image, e.own, c.plan)
+	if e.own > c.plan.Own || e.text > layoutMost || e.image > c.plan.Size ||
+		lines(e.text)+e.image > lines(c.plan.Size) {
+		return fmt.Errorf("it has %d bytes of description, %d of a snapshot and %d of the program's own, for "+
+			"CheckpointPlan%+v", e.text, e.image, e.own, c.plan)
 	}
 	if e.sum == 0 {
 		return nil
@@ -316,7 +316,7 @@ func (c *Checkpoints) Sync() error {
 				for half := range 2 {
 					if e := c.entry(slot, half); e.sequence != 0 && e.sum == 0 {
 						if err := c.check(slot, half, *e); err != nil {
-							continue // nobody can read it
+							continue // Read refuses it
 						}
 						e.sum = c.sum(slot, half, e)
 					}
@@ -351,18 +351,18 @@ type Checkpoint struct {
 	fresh [2]bool // the image is not of this ring
 }
 
-// Attach returns the checkpoint of a slot for the snapshots of a ring. Call it in or after the load
-// that makes the ring, and before play: Attach makes Go allocations, for the description of the
-// types too. A new state in a slot with an old checkpoint calls [Checkpoint.Clear] first. A ring
-// has one checkpoint: after a second Attach the first one's methods fail. Attach fails if
-// a state isn't in a state region, or if a snapshot of the ring may need more bytes than the plan
-// has. The error has the number to set.
+// Attach returns the checkpoint of a slot for the snapshots of a ring. Call it after the load that
+// makes the ring, and before play, because Attach makes Go allocations. If a new state begins in a
+// slot with an old checkpoint, call [Checkpoint.Clear] first. A ring has one checkpoint: after a
+// second Attach the first checkpoint's Write and Read fail. Attach fails if a state isn't in a
+// state region, or if a snapshot of the ring may need more bytes than the plan has. The error then
+// has the number to set.
 func (c *Checkpoints) Attach(slot int, r *Ring) (*Checkpoint, error) {
 	bad := func(err error) (*Checkpoint, error) {
 		return nil, fmt.Errorf("save: Attach to checkpoint %d of %s: %w", slot, c.name, err)
 	}
 	if slot < 0 || slot >= c.plan.Slots {
-		return bad(fmt.Errorf("it has %v: raise Slots to %d or more", c.plan, slot+1))
+		return bad(fmt.Errorf("it has CheckpointPlan%+v: raise Slots to %d or more", c.plan, slot+1))
 	}
 	for _, check := range []func() error{c.open, r.check, func() error { return r.states("Attach") },
 		r.describeFile} {
@@ -372,8 +372,8 @@ func (c *Checkpoints) Attach(slot int, r *Ring) (*Checkpoint, error) {
 	}
 	text, most := uint64(len(r.text)), uint64(r.most)
 	if need := lines(text) + lines(most); need > lines(c.plan.Size) {
-		return bad(fmt.Errorf("a snapshot of %d bytes and %d of description, and the file has %v: raise Size to %d "+
-			"or more", most, text, c.plan, need))
+		return bad(fmt.Errorf("a snapshot of %d bytes and %d of description, and the file has CheckpointPlan%+v: raise "+
+			"Size to %d or more", most, text, c.plan, need))
 	}
 	for i := range r.parts {
 		r.parts[i].tracking.attach()
@@ -401,8 +401,8 @@ func (p *Checkpoint) bad(what string, err error) error {
 	return fmt.Errorf("save: %s of checkpoint %d of %s: %w", what, p.slot, p.of.name, err)
 }
 
-// Write makes the ring's snapshot with that number the checkpoint, beside a copy of the program's
-// own bytes. If the process is killed during the call, the checkpoint before it counts. Write
+// Write makes the ring's snapshot with that number the checkpoint, with a copy of the program's own
+// bytes. If the process is killed during the call, the checkpoint before it counts. Write
 // copies the snapshot into the file. For a tracked region (budget.RegionPlan.Track) it copies only
 // the pages that were written since the last Write but one. Write makes no system call, and no Go
 // allocation unless it fails.
@@ -419,8 +419,8 @@ func (p *Checkpoint) Write(number uint64, own []byte) error {
 		return err
 	}
 	if uint64(len(own)) > p.of.plan.Own {
-		return p.bad("Write", fmt.Errorf("%d bytes of the program's own, and the file has %v: raise Own to %[1]d or more",
-			len(own), p.of.plan))
+		return p.bad("Write", fmt.Errorf("%d bytes of the program's own, and the file has CheckpointPlan%+v: raise Own "+
+			"to %[1]d or more", len(own), p.of.plan))
 	}
 	err = platform.OnLoss(func() error {
 		p.write(s, own)

@@ -99,15 +99,15 @@ func TestCheckpointErrors(t *testing.T) {
 	for _, slot := range []int{-1, 3} {
 		_, err := c.Attach(slot, p.ring)
 		assert.ErrorContains(t, err, fmt.Sprintf("save: Attach to checkpoint %d of %s: it has "+
-			"CheckpointPlan{Slots: 3, Size: 65536, Own: 40}: raise Slots to %d or more", slot, name, slot+1))
+			"CheckpointPlan{Slots:3 Size:65536 Own:40}: raise Slots to %d or more", slot, name, slot+1))
 	}
 	first := attach(t, c, 0, p.ring)
 	require.NoError(t, p.ring.Take(1))
 	require.NoError(t, first.Write(1, []byte("lobby")))
 	assert.ErrorContains(t, first.Write(9, nil), "the ring of 2 doesn't hold snapshot 9")
 	assert.ErrorContains(t, first.Write(1, make([]byte, 41)),
-		"Write of checkpoint 0 of "+name+": 41 bytes of the program's own, and the file has CheckpointPlan{Slots: 3, "+
-			"Size: 65536, Own: 40}: raise Own to 41 or more")
+		"Write of checkpoint 0 of "+name+": 41 bytes of the program's own, and the file has CheckpointPlan{Slots:3 "+
+			"Size:65536 Own:40}: raise Own to 41 or more")
 	second := attach(t, c, 1, p.ring)
 	assert.ErrorContains(t, first.Write(1, nil), "its ring was attached again")
 	require.NoError(t, second.Write(1, nil))
@@ -169,13 +169,13 @@ func TestCheckpointFiles(t *testing.T) {
 		fmt.Sprintf("it is cut: it has %d bytes of %d", len(good)-1, len(good)): func(b []byte) []byte {
 			return b[:len(b)-1]
 		},
-		"it was made with CheckpointPlan{Slots: 4, Size: 65536, Own: 40}: use these numbers, or rename": func(b []byte) []byte {
+		"made with CheckpointPlan{Slots:4 Size:65536 Own:40}: use these numbers, or rename": func(b []byte) []byte {
 			b[16]++
 			return b
 		},
-		"it was made with CheckpointPlan{Slots: 3, Size: 65537, Own":      func(b []byte) []byte { b[24]++; return b },
-		"it was made with CheckpointPlan{Slots: 3, Size: 65536, Own: 41}": func(b []byte) []byte { b[32]++; return b },
-		"it was made with CheckpointPlan{Slots: -":                        func(b []byte) []byte { b[23] = 0x80; return b },
+		"it was made with CheckpointPlan{Slots:3 Size:65537 Own":     func(b []byte) []byte { b[24]++; return b },
+		"it was made with CheckpointPlan{Slots:3 Size:65536 Own:41}": func(b []byte) []byte { b[32]++; return b },
+		"it was made with CheckpointPlan{Slots:-":                    func(b []byte) []byte { b[23] = 0x80; return b },
 	} {
 		changed := change(bytes.Clone(good))
 		require.NoError(t, os.WriteFile(name, changed, 0o600))
@@ -193,7 +193,7 @@ func TestCheckpointFiles(t *testing.T) {
 	full := platform.InjectFault("allocate", 1)
 	_, err = save.OpenCheckpoints(name+"2", checkpointPlan)
 	assert.True(t, full())
-	assert.ErrorContains(t, err, "CheckpointPlan{Slots: 3, Size: 65536, Own: 40}: platform: a shared file of 421888 bytes: ")
+	assert.ErrorContains(t, err, "Plan{Slots:3 Size:65536 Own:40}: platform: a shared file of 421888 bytes: ")
 	assert.False(t, errors.Is(err, save.ErrRefused))
 	assert.Equal(t, len(good), 421888)
 }
@@ -453,8 +453,8 @@ func TestForgedCheckpoints(t *testing.T) {
 		}
 	}
 	for word := range 8 {
-		for _, value := range []uint64{0, 1, 41, 64, 1 << 16, 1<<16 + 1, 1 << 31, 1 << 32, 1<<63 - 1, 1 << 63, 1<<64 - 1,
-			1<<64 - 63} {
+		for _, value := range []uint64{0, 1, 41, 64, 1 << 16, 1<<16 + 1, 1 << 31, 1 << 32, 1<<63 - 1, 1 << 63,
+			1<<64 - 1, 1<<64 - 63} {
 			try(func(b []byte) { binary.LittleEndian.PutUint64(b[8*word:], value) })
 		}
 	}

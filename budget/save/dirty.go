@@ -181,11 +181,11 @@ func (t *tracking) attach() {
 	t.files = []dirty{make(dirty, len(t.images[0])), make(dirty, len(t.images[0]))}
 }
 
-// copyTo copies the image of a slot to that image of a checkpoint's file. If it isn't fresh, it has
-// an earlier image of the ring, and only pages that may differ are copied. A page that differs
-// between two images differs from the state in one of them. Say the slot's image differs from the
-// state in page 3, and the file's in page 7: copyTo copies both pages. Then the file's image differs
-// from the state in page 3.
+// copyTo copies the image of a slot to an image of a checkpoint's file. An image that isn't fresh
+// has an earlier snapshot of the ring, so copyTo copies only pages that may differ. A page that
+// differs between two images differs from the state in one of them. Say the slot's image differs
+// from the state in page 3, and the file's in page 7. Then copyTo copies both pages, and the file's
+// image differs from the state in page 3.
 func (r *Ring) copyTo(file []byte, half int, from *slot, fresh bool) {
 	tracked := false
 	for i := range r.parts {

@@ -21,8 +21,8 @@
 // and a C library's own memory. The size of a state is fixed once the region is loaded.
 //
 // [State.Heap] is for a heap in the state. [Ring.Delta] and [Ring.Apply] are for changes.
-// [Ring.Write], [Ring.AppendFile] and [Ring.Read] are for files. [Ring.Diff] and [DiffFiles] are
-// for differences.
+// [Ring.Write], [Ring.AppendFile] and [Ring.Read] are for files. [OpenCheckpoints] is for states
+// that survive a kill of the process. [Ring.Diff] and [DiffFiles] are for differences.
 //
 // # The state
 //

@@ -4,8 +4,8 @@
 //	pond [-addr 127.0.0.1:35036] [-drain 10s] [-checkpoints /dev/shm/pond]
 //
 // The game's state is in one budget, with a slot for each room. A room opens whole or not at all,
-// and ends in one step. A tick makes no Go allocation. With checkpoints, the rooms survive a kill of
-// the process.
+// and ends in one step. A tick makes no Go allocation. With checkpoints, the rooms survive a kill
+// of the process.
 //
 // main.go has the life of the server, server.go the seats of players, room.go a room and its rules,
 // wire.go the protocol, and plan.json the memory. A game of your own begins in room.go.

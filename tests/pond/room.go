@@ -64,9 +64,9 @@ type Room struct {
 	checkpoint *save.Checkpoint // nil if the server makes none
 }
 
-// loadRoom fills a slot. Add the rest of your own game here: a map, frogs, a grid. What changes in
-// play goes between Begin and NewRing. If the slot is too small, the load returns an ErrFull that
-// names the key of the plan to raise.
+// loadRoom fills a slot. Add the rest of your own game here: a map, frogs, a grid. Make data that
+// changes in play between Begin and NewRing. If the slot is too small, the load returns an ErrFull
+// that names the key of the plan to raise.
 func loadRoom(s scope.Scope, slot budget.Region) (*Room, error) {
 	state, hall := save.Begin(slot, s, halls)
 	r := &Room{
@@ -81,7 +81,7 @@ func loadRoom(s scope.Scope, slot budget.Region) (*Room, error) {
 	return r, nil
 }
 
-// verify returns an error for a checkpoint that no server left: the file is from outside.
+// verify returns an error for a checkpoint that no server left, because the file may be forged.
 func (r *Room) verify(v save.View) error {
 	var from, names, numbers = map[Address]bool{}, map[Name]bool{}, map[uint8]bool{}
 	for _, p := range save.AllHandles(v, r.players) {
