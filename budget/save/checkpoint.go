@@ -372,8 +372,8 @@ func (c *Checkpoints) Attach(slot int, r *Ring) (*Checkpoint, error) {
 	}
 	text, most := uint64(len(r.text)), uint64(r.most)
 	if need := lines(text) + lines(most); need > lines(c.plan.Size) {
-		return bad(fmt.Errorf("a snapshot of %d bytes and %d of description, and the file has CheckpointPlan%+v: raise "+
-			"Size to %d or more", most, text, c.plan, need))
+		return bad(fmt.Errorf("a snapshot of %d bytes and %d of description, and the file has CheckpointPlan%+v: "+
+			"raise Size to %d or more", most, text, c.plan, need))
 	}
 	for i := range r.parts {
 		r.parts[i].tracking.attach()
@@ -419,8 +419,8 @@ func (p *Checkpoint) Write(number uint64, own []byte) error {
 		return err
 	}
 	if uint64(len(own)) > p.of.plan.Own {
-		return p.bad("Write", fmt.Errorf("%d bytes of the program's own, and the file has CheckpointPlan%+v: raise Own "+
-			"to %[1]d or more", len(own), p.of.plan))
+		return p.bad("Write", fmt.Errorf("%d bytes of the program's own, and the file has CheckpointPlan%+v: raise "+
+			"Own to %[1]d or more", len(own), p.of.plan))
 	}
 	err = platform.OnLoss(func() error {
 		p.write(s, own)

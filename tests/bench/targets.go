@@ -103,6 +103,8 @@ var targets = []target{
 	{work: "S snapshot, 5 MB in a heap of 64 MiB", who: []string{library}, most: 2, of: floor},
 	{work: "S restore, 5 MB in a heap of 16 MiB", who: []string{library}, most: 2.5, of: floor},
 	{work: "S restore, 5 MB in a heap of 64 MiB", who: []string{library}, most: 2.5, of: floor},
+	{work: "S checkpoint, 20 KiB", who: []string{library}, most: 2500},
+	{work: "S checkpoint, 163 pages of 64 MiB", who: []string{library}, most: 1.3, of: byHand},
 	{work: "T upfront: alloc", who: []string{longest}, most: 1500},
 	{work: "T upfront: free", who: []string{longest}, most: 1500},
 	{work: "V verify nodes", who: []string{library}, most: 4, of: byHand, gate: instructions},

@@ -41,6 +41,8 @@ var workS = work{
 		{name: "S restore, 5 MB in a heap of 64 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant {
 			return enterHeap(64, true)
 		}},
+		{name: "S checkpoint, 20 KiB", unit: "state", units: 1, enter: enterCheckpoint},
+		{name: "S checkpoint, 163 pages of 64 MiB", unit: "state", units: 1, enter: enterCheckpointTracked},
 	},
 }
 
