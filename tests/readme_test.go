@@ -161,7 +161,7 @@ var blocks = map[string][]string{
 		"budget/guide/page_test.go TestConceptsPage"},
 	"budget/guide/gomemlimit.md": {"tests/gomemlimit_test.go TestPlanOfAContainer"},
 	"budget/guide/messages.md":   {fullError},
-	"budget/save/README.md": {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage",
+	"budget/save/README.md": {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage", versions,
 		"tests/save_test.go TestSavePage"},
 	"budget/view/README.md":            {livePage},
 	"budget/with/otel/README.md":       {"budget/with/otel/page_test.go TestPage"},
@@ -243,6 +243,32 @@ BLOCK
 }
 
 func main() { verify(nil, nil, scope.Pool[Player]{}) }
+`
+	versions = `package main
+
+import (
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+)
+
+type (
+	Frog struct {
+		Ticks uint32
+		Speed float32
+	}
+	Pond  struct{ Frogs [2]Frog }
+	frog0 struct{ Speed uint8 }
+)
+
+var ponds = scope.Plain[Pond]()
+
+func load(region budget.Region, s scope.Scope) *Pond {
+BLOCK
+	return pond
+}
+
+func main() { _ = load }
 `
 )
 

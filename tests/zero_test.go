@@ -91,8 +91,8 @@ var bare = []string{
 var onlyRead = []string{
 	"budget.ArenaReport", "budget.Budget", "budget.Cost", "budget.Expected", "budget.Figure", "budget.Part",
 	"budget.Plan", "budget.Report", "budget.Trimmed", "budget.Warning", "inside.Contents", "timeline.Data",
-	"timeline.Mark", "timeline.Timeline", "save.Checkpoint", "save.Checkpoints", "save.Difference", "save.Ring",
-	"save.State",
+	"timeline.Mark", "timeline.Timeline", "save.Checkpoint", "save.Checkpoints", "save.Conversion", "save.Difference",
+	"save.Ring", "save.State",
 }
 
 // TestZerosAreAll finds types in the source that have methods or type parameters but no zero value

@@ -68,6 +68,34 @@ func TestSizesBeforeMemory(t *testing.T) {
 	assert.True(t, p.ring.Has(1))
 }
 
+// TestConvertSizes: nor do they if the ring converts files.
+func TestConvertSizes(t *testing.T) {
+	p, _ := loadProgram(t, func(p *program, _ *uint64) { p.state.Version(1) })
+	text := `{"plan":"pond","parts":[{"region":"level","mark":0,"size":%d,"root":"uint64"}],"types":[]}`
+	for want, test := range map[string]struct {
+		file io.Reader
+		most uint64
+	}{
+		"byte 8: its types differ, and its description has 16777216 bytes: at most 1048576 are converted": {
+			claims(written(t, taken(t, p.ring), 1), 16<<20, 40_000, zeros{}), 1 << 20},
+		"byte 16: a snapshot of 1048896 bytes: at most 1048832 are converted into one of 64": {
+			described(fmt.Sprintf(text, 1048896), 1048896), 1 << 20},
+		"the snapshot is damaged: ": {
+			described(fmt.Sprintf(text, 1048832), 1048832), 2 << 20},
+	} {
+		taken := allocated(func() {
+			_, err := p.ring.Read(test.file)
+			assert.ErrorContains(t, err, want)
+		})
+		assert.LessOrEqual(t, taken, test.most, want)
+	}
+}
+
+func taken(t testing.TB, r *save.Ring) *save.Ring {
+	require.NoError(t, r.Take(1))
+	return r
+}
+
 // TestShowBounds: without a ring the snapshot's size has a bound, which the error names. The number
 // of values in the description has a bound by its bytes.
 func TestShowBounds(t *testing.T) {

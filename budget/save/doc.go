@@ -71,6 +71,13 @@
 // Play may depend on data outside the state, such as a map or a script. [State.Of] names that data
 // with a checksum. Read and Apply refuse a file or delta with another checksum.
 //
+// # Older files
+//
+// A program with other types reads its older files after a call of [State.Version]. [Ring.Read]
+// then copies the fields of the same name and type. [Dropped], [Renamed], [Renumbered] and
+// [Converted] list the other changes. [State.Name] and [Enum] add to a file the names that a
+// conversion needs. README.md has a table of changes.
+//
 // # Failure
 //
 // If the scope passed to NewRing is full, NewRing unwinds with an error that names the key to

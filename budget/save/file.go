@@ -113,8 +113,9 @@ func (r *Ring) badFile(what string, number uint64, err error) error {
 // [Ring.Restore]. Read checks every byte of the file, and works in spare memory. If Read fails,
 // nothing has changed. For a damaged file the error names the damaged part. For another program's
 // file the error names the first difference between the programs, or only their fingerprints if the
-// file's description has more than 1 MiB. All promises of [Ring.Apply] about the new snapshot also
-// hold for Read.
+// file's description has more than 1 MiB. After a [State.Version], Read converts a file of other
+// types; if a function of [Converted] panics, nothing has changed. All promises of [Ring.Apply]
+// about the new snapshot also hold for Read.
 //
 // Read stops at the end of the file, and leaves later bytes in rd. If the file's header has a wrong
 // size, Read fails before it reads the snapshot. Read copies the snapshot, computes checksums, and
@@ -133,16 +134,11 @@ func (r *Ring) Read(rd io.Reader) (number uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if here := r.describe(); head.fingerprint != here.fingerprint() ||
-		head.imageSize < uint64(r.fixed) || r.isFlat() && head.imageSize != uint64(r.Size()) {
-		what, err := r.differs(&f, head)
-		if err != nil {
-			return 0, err
-		}
-		return 0, f.bad(fileHeader, "it is of another program, plan or data: %s", what)
-	}
-	if err := f.text(head, io.Discard); err != nil {
+	switch plan, err := r.fits(&f, head); {
+	case err != nil:
 		return 0, err
+	case plan != nil:
+		return r.convert(&f, head, plan)
 	}
 	to := r.empty(head.number)
 	defer r.refused(to)

@@ -6,12 +6,16 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/scope/container"
 )
 
 var goldenUpdate = flag.Bool("update", false, "write golden files that are missing; existing ones stay")
@@ -42,6 +46,7 @@ func goldens(t *testing.T) []golden {
 	b.hall.Tick, b.lamps[3].Left = 9, -1
 	require.NoError(t, b.ring.Take(1))
 	heaps := newHostilePacked(t)
+	versions, reds := moods(t, 2, 4)
 	return []golden{
 		{"pond", p.ring, func(t *testing.T, number uint64) { playFrom(t, p, number) }},
 		{"shelf", x.ring, func(t *testing.T, number uint64) {
@@ -52,37 +57,78 @@ func goldens(t *testing.T) []golden {
 			require.NoError(t, b.ring.Restore(background, number))
 			assert.EqualValues(t, -1, b.hall.Lamps.Get(b.region.Base())[3].Left)
 		}},
+		{"moods", versions, func(t *testing.T, number uint64) {
+			require.NoError(t, versions.Restore(background, number))
+			assert.Nil(t, reds.At(0))
+		}},
 		{"heaps", heaps.ring, func(t *testing.T, number uint64) { heaps.playOn(t, number) }},
 	}
+}
+
+// moods is a state of a program with a version, names, enumerators and Values.
+func moods(t *testing.T, version uint32, frogs int) (ring *save.Ring, reds scope.HandlePool[frog]) {
+	p, root := loadProgram(t, func(p *program, root *moody) {
+		p.state.Version(version)
+		save.Enum(p.state, map[string]mode{"Calm": 0, "Hungry": 1, "Asleep": 2})
+		p.state.Name("blues")
+		frogMaker.HandlePool(p.scope, frogs)
+		p.state.Name("reds")
+		reds = frogMaker.HandlePool(p.scope, frogs)
+		p.state.Name("flies")
+		flies := container.NewList(p.scope, flyMaker, 5)
+		flies.Push(fly{At: 8})
+		places := placeMaker.Slice(p.scope, 3)
+		p.state.Name("places")
+		save.Values(p.state, places)
+		places[2].X = 4
+		root.Mood = 1
+	})
+	for range 3 {
+		_, root.Best = reds.Get()
+	}
+	require.NoError(t, p.ring.Take(1))
+	return p.ring, reds
+}
+
+type moody struct {
+	Best arena.Handle[frog]
+	Mood mode
+	_    [7]byte
 }
 
 // TestGoldenFiles: each file that a version of the package has written is read by this one, holds
 // the same snapshot, and play goes on from it.
 func TestGoldenFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/form*/*.save")
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, name := range files {
+		seen[filepath.Base(name)] = true
+	}
 	if *goldenUpdate {
 		for _, g := range goldens(t) {
-			name := filepath.Join("testdata", "form1", g.name+".save")
-			if _, err := os.Stat(name); err == nil {
-				continue
+			if name := filepath.Join("testdata", newestForm, g.name+".save"); !seen[g.name+".save"] {
+				require.NoError(t, os.WriteFile(name, written(t, g.ring, 1), 0o600))
 			}
-			require.NoError(t, os.WriteFile(name, written(t, g.ring, 1), 0o600))
 		}
 	}
-	forms, err := filepath.Glob("testdata/form*")
-	require.NoError(t, err)
-	require.NotEmpty(t, forms)
-	for _, form := range forms {
-		for _, g := range goldens(t) {
-			file, err := os.ReadFile(filepath.Join(form, g.name+".save"))
-			require.NoError(t, err)
-			image := save.Image(g.ring, 1)
-			number, err := g.ring.Read(bytes.NewReader(file))
-			require.NoError(t, err, "%s: %s", form, g.name)
-			assert.EqualValues(t, 1, number)
-			assert.Equal(t, image, save.Image(g.ring, 1), "%s: %s", form, g.name)
-			_, err = save.ReadFile(bytes.NewReader(file))
-			require.NoError(t, err)
-			g.plays(t, 1)
-		}
+	for _, name := range files {
+		i := slices.IndexFunc(goldens(t), func(g golden) bool { return g.name+".save" == filepath.Base(name) })
+		require.NotEqual(t, -1, i, "%s: a program that wrote a golden file never goes", name)
+		g := goldens(t)[i]
+		file, err := os.ReadFile(name)
+		require.NoError(t, err)
+		image := save.Image(g.ring, 1)
+		number, err := g.ring.Read(bytes.NewReader(file))
+		require.NoError(t, err, name)
+		assert.EqualValues(t, 1, number)
+		assert.Equal(t, image, save.Image(g.ring, 1), name)
+		_, err = save.ReadFile(bytes.NewReader(file))
+		require.NoError(t, err)
+		g.plays(t, 1)
 	}
+	assert.Len(t, seen, len(goldens(t)), "each kind of state has a file; -update writes it")
 }
+
+// newestForm is the folder of the newest form of the format.
+const newestForm = "form2"

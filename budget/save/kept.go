@@ -2,6 +2,7 @@ package save
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/upfront-mem/upfront/scope/stack"
 )
@@ -9,7 +10,7 @@ import (
 func (st *State) addKept(kept []stack.Tenant) {
 	for i := range kept {
 		k := &kept[i]
-		t := tenant{at: k.Offset - st.mark, size: k.Size, name: typeName(k.Name), check: k.Check}
+		t := tenant{at: k.Offset - st.mark, size: k.Size, name: typeName(k.Name), check: k.Check, convert: k.Convert}
 		for _, v := range k.Values {
 			if v.Type.Size() != 0 && v.Count != 0 {
 				t.values = append(t.values, values{t.at + v.Offset, v.Count, uint64(v.Type.Size()), v.Type, v.What})
@@ -48,7 +49,8 @@ func (st *State) admitsKept() error {
 
 // keptLayout is a container in a state. Offsets count from the state's first byte.
 type keptLayout struct {
-	Name   string         `json:"name"`
+	Name   string         `json:"name"`             // of its type
+	Called string         `json:"called,omitempty"` // of State.Name
 	Offset uint64         `json:"offset"`
 	Size   uint64         `json:"size"`
 	Values []valuesLayout `json:"values,omitempty"`
@@ -65,7 +67,7 @@ type valuesLayout struct {
 func (d *describer) kept(tenants []tenant) (list []keptLayout) {
 	for i := range tenants {
 		if t := &tenants[i]; t.kept {
-			k := keptLayout{Name: t.name, Offset: t.at, Size: t.size}
+			k := keptLayout{Name: t.name, Called: t.called, Offset: t.at, Size: t.size}
 			for _, v := range t.values {
 				k.Values = append(k.Values, valuesLayout{v.what, d.of(v.of).Name, v.at, v.count})
 			}
@@ -75,8 +77,28 @@ func (d *describer) kept(tenants []tenant) (list []keptLayout) {
 	return list
 }
 
+func (d *describer) values(of []values) (list []valuesLayout) {
+	for _, v := range of {
+		list = append(list, valuesLayout{v.what, d.of(v.of).Name, v.at, v.count})
+	}
+	return list
+}
+
+func roomsOf(tenants []tenant) (list []roomLayout) {
+	for i := range tenants {
+		if t := &tenants[i]; !t.kept {
+			list = append(list, roomLayout{t.name, t.at, t.size})
+		}
+	}
+	return list
+}
+
+func (v *valuesLayout) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %d of %s at %#x", v.What, v.Count, v.Type, v.Offset))
+}
+
 func (k *keptLayout) String() string {
-	text := fmt.Sprintf("%s, %d bytes at %#x", k.Name, k.Size, k.Offset)
+	text := strings.TrimSpace(fmt.Sprintf("%s %s, %d bytes at %#x", k.Called, k.Name, k.Size, k.Offset))
 	for _, v := range k.Values {
 		text += fmt.Sprintf(", %d %s of %s at %#x", v.Count, v.What, v.Type, v.Offset)
 	}
@@ -86,7 +108,7 @@ func (k *keptLayout) String() string {
 func (p *partLayout) checkKept(known map[string]*typeLayout) error {
 	for i := range p.Kept {
 		k := &p.Kept[i]
-		if !isPrintable(k.Name) || k.Offset > p.Size || k.Size > p.Size-k.Offset {
+		if !isPrintable(k.Name) || !isPrintable(k.Called) || k.Offset > p.Size || k.Size > p.Size-k.Offset {
 			return fmt.Errorf("a %q at byte %d of %d", k.Name, k.Offset, p.Size)
 		}
 		for _, v := range k.Values {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/upfront-mem/upfront/arena_c"
@@ -24,14 +25,19 @@ type partLayout struct {
 	Region string `json:"region"` // the name in the plan
 	// Slot is the slot's name; a snapshot of one slot fits another.
 	Slot    string       `json:"slot,omitempty"`
-	Mark    uint64       `json:"mark"` // the first byte, counted from Region.Base
+	Version uint32       `json:"version,omitempty"` // of State.Version
+	Mark    uint64       `json:"mark"`              // the first byte, counted from Region.Base
 	Size    uint64       `json:"size"`
 	Root    string       `json:"root"`
 	Of      []subject    `json:"of,omitempty"` // data that its play depends on
 	Pools   []poolLayout `json:"pools,omitempty"`
 	Kept    []keptLayout `json:"kept,omitempty"`
 	Heaps   []heapLayout `json:"heaps,omitempty"`
-	Objects []object     `json:"objects,omitempty"` // sorted by offset; in checked builds only
+	// Values and Rooms are only in files of a program with a State.Version.
+	Values  []valuesLayout `json:"values,omitempty"` // of Values
+	Rooms   []roomLayout   `json:"rooms,omitempty"`  // allocators
+	Changes []changeLayout `json:"changes,omitempty"`
+	Objects []object       `json:"objects,omitempty"` // sorted by offset; in checked builds only
 }
 
 // poolLayout is a pool in a state. Offsets count from the state's first byte.
@@ -43,6 +49,16 @@ type poolLayout struct {
 	Offset  uint64 `json:"offset"`
 	Numbers uint64 `json:"numbers"` // of the numbers of free chunks; generations follow them
 	Handles bool   `json:"handles,omitempty"`
+	Name    string `json:"name,omitempty"` // of State.Name
+	// Mask is the bits of a generation that count, in files of a program with a State.Version.
+	Mask uint32 `json:"mask,omitempty"`
+}
+
+// roomLayout is an allocator in a state.
+type roomLayout struct {
+	Name   string `json:"name"` // "arena.Buddy"
+	Offset uint64 `json:"offset"`
+	Size   uint64 `json:"size"`
 }
 
 // heapLayout is a heap whose free bytes aren't in the image. Offset counts from the state's first
@@ -67,22 +83,32 @@ func (r *Ring) describe() *layout {
 	if r.layout != nil {
 		return r.layout
 	}
-	var d describer
+	d := describer{enums: map[reflect.Type][]enumerator{}}
+	for i := range r.parts {
+		maps.Copy(d.enums, r.parts[i].enums)
+	}
 	l := &layout{Plan: r.parts[0].saved.Budget}
 	for i := range r.parts {
 		p := &r.parts[i]
 		part := partLayout{Region: p.saved.Region, Slot: p.saved.Slot,
 			Mark: p.mark - p.header().Start, Size: p.Size(), Root: d.of(p.root).Name,
-			Of: p.of}
+			Version: p.version,
+			Of:      p.of}
 		for k := range p.pools {
 			pool, h := &p.pools[k], p.pools[k].header
 			part.Pools = append(part.Pools, poolLayout{d.of(pool.of).Name, uint64(h.Count), h.Stride,
 				pool.first,
-				pool.first + h.Numbers - h.Chunks, h.Handles != 0})
+				pool.first + h.Numbers - h.Chunks, h.Handles != 0, pool.name, 0})
+			if p.version != 0 {
+				part.Pools[k].Mask = h.Handles
+			}
 		}
 		part.Kept = d.kept(p.tenants)
 		for k := range p.heaps {
 			part.Heaps = append(part.Heaps, heapLayout{p.heaps[k].at, p.heaps[k].size})
+		}
+		if p.version != 0 {
+			part.Values, part.Rooms = d.values(p.values), roomsOf(p.tenants)
 		}
 		l.Parts = append(l.Parts, part)
 	}
@@ -96,6 +122,14 @@ func (r *Ring) describe() *layout {
 			l.Parts[i].Objects = append(l.Parts[i].Objects, o)
 		}
 	}
+	for i := range r.parts {
+		for _, c := range r.parts[i].changes {
+			if c.old != nil {
+				c.is.Name, c.is.Old = d.of(c.now).Name, d.of(c.old).Name
+			}
+			l.Parts[i].Changes = append(l.Parts[i].Changes, c.is)
+		}
+	}
 	l.Types, r.layout = d.Types, l
 	return l
 }
@@ -104,7 +138,7 @@ func (r *Ring) describe() *layout {
 func (l *layout) fingerprint() uint64 {
 	same := layout{Plan: l.Plan, Parts: slices.Clone(l.Parts), Types: l.needed()}
 	for i := range same.Parts {
-		same.Parts[i].Objects, same.Parts[i].Slot = nil, ""
+		same.Parts[i].Objects, same.Parts[i].Changes, same.Parts[i].Slot = nil, nil, ""
 	}
 	text, _ := json.Marshal(same) // never fails
 	h := fnv.New64a()
@@ -126,6 +160,9 @@ func (l *layout) needed() (list []*typeLayout) {
 			for _, v := range k.Values {
 				names = append(names, v.Type)
 			}
+		}
+		for _, v := range l.Parts[i].Values {
+			names = append(names, v.Type)
 		}
 	}
 	for ; len(names) != 0; names = names[1:] {
@@ -205,6 +242,9 @@ func (l *layout) differs(file *layout) string {
 			here.Region, "nothing", here.Of, there.Of, (*subject).String); text != "" {
 			return text
 		}
+		if here.Version != there.Version {
+			return differ("the version of region "+here.Region, here.Version, there.Version)
+		}
 		if here.Root != there.Root {
 			return differ("the root of region "+here.Region, here.Root, there.Root)
 		}
@@ -235,6 +275,8 @@ func (l *layout) differs(file *layout) string {
 			switch what := "the pool of " + a.Type; {
 			case a.Count != b.Count:
 				return fmt.Sprintf("%s has %d chunks here, and %d in the file", what, a.Count, b.Count)
+			case a.Name != b.Name:
+				return differ("the name of "+what, fmt.Sprintf("%q", a.Name), fmt.Sprintf("%q", b.Name))
 			case a != b:
 				return differ(what, fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
 			}
@@ -245,6 +287,10 @@ func (l *layout) differs(file *layout) string {
 		}
 		if text := differIn("heap %d of State.Heap in region %s: %s here, and %s in the file", here.Region, "none",
 			here.Heaps, there.Heaps, (*heapLayout).String); text != "" {
+			return text
+		}
+		if text := differIn("values %d of save.Values in region %s: %s here, and %s in the file", here.Region, "none",
+			here.Values, there.Values, (*valuesLayout).String); text != "" {
 			return text
 		}
 		if here.Mark != there.Mark {

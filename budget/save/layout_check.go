@@ -93,6 +93,8 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 			words = 8
 		}
 		switch {
+		case !isPrintable(q.Name):
+			return fmt.Errorf("the name of a pool can't be printed")
 		case of == nil || q.Stride == 0 || q.Stride >= sizeMax || of.Size > q.Stride ||
 			q.Count > p.Size/q.Stride:
 			return fmt.Errorf("a pool of %d chunks of %d bytes for %q", q.Count, q.Stride, q.Type)
@@ -104,6 +106,9 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 		end = q.Offset + q.Count*q.Stride
 	}
 	if err := p.checkKept(known); err != nil {
+		return err
+	}
+	if err := p.checkVersioned(known); err != nil {
 		return err
 	}
 	last := uint64(0)
@@ -119,6 +124,28 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 		o.Scope, o.Label, o.Made = jsonfile.Printable(o.Scope), jsonfile.Printable(o.Label), jsonfile.Printable(o.Made)
 		if of := known[o.Type]; of == nil || o.Offset > p.Size || o.Size > p.Size-o.Offset {
 			return fmt.Errorf("an object of %q at byte %d of %d", o.Type, o.Offset, p.Size)
+		}
+	}
+	return nil
+}
+
+// checkVersioned checks the facts in files of programs with a State.Version.
+func (p *partLayout) checkVersioned(known map[string]*typeLayout) error {
+	for _, v := range p.Values {
+		of := known[v.Type]
+		if !isPrintable(v.What) || of == nil || of.Size == 0 || v.Offset > p.Size ||
+			v.Count > (p.Size-v.Offset)/of.Size {
+			return fmt.Errorf("%d values %q of %q at byte %d of %d", v.Count, v.What, v.Type, v.Offset, p.Size)
+		}
+	}
+	for _, r := range p.Rooms {
+		if !isPrintable(r.Name) || r.Offset > p.Size || r.Size > p.Size-r.Offset {
+			return fmt.Errorf("an allocator %q at byte %d of %d", r.Name, r.Offset, p.Size)
+		}
+	}
+	for i := range p.Changes {
+		if err := p.Changes[i].check(known); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -32,6 +32,7 @@ type Ring struct {
 	isZero    bool    // flat has zeros in its heaps
 	seed      maphash.Seed
 	layout    *layout  // nil if not known
+	loaded    []byte   // the image of the state as the load made it; nil without State.Version
 	text      []byte   // the layout as JSON, for files; nil until a file is made
 	described fileHead // the part of a file's header that the layout determines
 	exclusive seam.Exclusive
@@ -81,7 +82,7 @@ const poolWords = 8
 // [State.Heap], an image takes at most the call's most and 32 bytes. A ring has count images. It
 // has one more image if each state is in a state region, or if there is a State.Heap. If both are
 // true, the ring has a further image with all bytes of the heaps, which only [Ring.Apply] and
-// [Ring.Read] use.
+// [Ring.Read] use. After a [State.Version] it has one more image, unless there is a State.Heap.
 func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if count < 1 || len(states) == 0 {
 		panic(fmt.Sprintf("save: BUG: a ring of %d snapshots of %d states: NewRing needs one of each at least",
@@ -119,9 +120,13 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	if outside && heaps != 0 {
 		flat = r.flatSize
 	}
+	loaded := 0
+	if outside && r.convertible() && heaps == 0 {
+		loaded = size
+	}
 	total := math.MaxInt // more than any scope has
-	if images <= (total-flat)/max(size, 1) {
-		total = images*size + flat
+	if images <= (total-flat-loaded)/max(size, 1) {
+		total = images*size + flat + loaded
 	}
 	all := s.BytesUnzeroed(total, arena_c.LineSize)
 	next := func(size int) (image []byte) {
@@ -134,6 +139,14 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 		clear(r.slots[i].image[:r.fixed]) // also the bytes up to a cache line
 	}
 	r.flat = next(flat)
+	if loaded != 0 {
+		r.loaded = next(loaded)
+		clear(r.loaded)
+		for i := range r.parts {
+			r.parts[i].take(r.loaded, 0)
+			r.parts[i].clean(r.loaded, 0)
+		}
+	}
 	header, gen := s.C()
 	h := (*arena_c.Scopes)(header)
 	r.record, r.gen = h.Record(h.Find(gen)), gen

@@ -41,6 +41,10 @@ type State struct {
 	owned   []owned // Go values whose nodes are in it; not in a state region
 	alive   int     // number of live owned values, which come first
 	ring    *Ring   // the latest, or nil
+	version uint32  // the program's, or 0
+	changes []Change
+	names   []named
+	enums   map[reflect.Type][]enumerator
 	still   still
 	stills  []func(replace bool) error // of the containers whose values may be in use
 	links   *links                     // nil until the first check
@@ -51,6 +55,7 @@ type pool struct {
 	of     reflect.Type // in a state region; nil if C made it
 	index  int          // of the header
 	first  uint64       // from the mark to chunk 0
+	name   string       // of State.Name, or ""
 }
 
 // states returns the states of the pool's chunks, the last chunk's first, in the bytes of the
@@ -148,6 +153,9 @@ func (st *State) complete(s scope.Scope) error {
 	if st.broken == nil {
 		st.broken = st.roomsInChunks()
 	}
+	if st.broken == nil {
+		st.broken = st.nameAll()
+	}
 	st.still.begin(st)
 	if st.broken != nil {
 		return st.broken
@@ -162,7 +170,7 @@ func (st *State) findPools(types map[*arena_c.Pool]reflect.Type) {
 		h := row.Pool(i)
 		first := uint64(uintptr(unsafe.Pointer(h))) + h.Chunks - uint64(uintptr(from))
 		if h.Gen != 0 && first <= st.end-st.mark {
-			st.pools = append(st.pools, pool{h, types[h], int(i), first})
+			st.pools = append(st.pools, pool{h, types[h], int(i), first, ""})
 		}
 	}
 	slices.SortFunc(st.pools, func(a, b pool) int { return int(int64(a.first - b.first)) })

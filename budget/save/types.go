@@ -17,6 +17,7 @@ type typeLayout struct {
 	Of     string        `json:"of,omitempty"`    // of an array, a ptr, a slice
 	Count  uint64        `json:"count,omitempty"` // of an array
 	Fields []fieldLayout `json:"fields,omitempty"`
+	Enum   []enumerator  `json:"enum,omitempty"` // the declared enumerators
 
 	of     *typeLayout // the type that Of names
 	parts  []typePart
@@ -120,6 +121,7 @@ type describer struct {
 	known map[reflect.Type]*typeLayout
 	used  map[string]int
 	ids   uint64 // of links
+	enums map[reflect.Type][]enumerator
 }
 
 func (d *describer) of(t reflect.Type) *typeLayout {
@@ -137,6 +139,7 @@ func (d *describer) of(t reflect.Type) *typeLayout {
 		name = fmt.Sprintf("%s#%d", name, d.used[name])
 	}
 	of := typeOf(t, name)
+	of.Enum = d.enums[t]
 	d.known[t], d.Types = of, append(d.Types, of)
 	generic, _, _ := strings.Cut(t.Name(), "[")
 	to := pointsTo(t)
@@ -182,6 +185,8 @@ func (t *typeLayout) check(known map[string]*typeLayout) error {
 		return fmt.Errorf("%d bytes", t.Size)
 	case t.Kind != "struct" && len(t.Fields) != 0:
 		return fmt.Errorf("a %s with fields", t.Kind)
+	case t.checkEnum() != nil:
+		return t.checkEnum()
 	case number != nil && t.Size != number.Size, t.Kind == kindHandle && t.Size != 8, t.Kind == kindPtr &&
 		t.Size != 8,
 		(t.Kind == kindSlice || t.Kind == kindString) && t.Size != 16:
@@ -242,6 +247,8 @@ func (t *typeLayout) differs(file *typeLayout) string {
 	case t.Kind != file.Kind || t.Of != file.Of || t.Count != file.Count:
 		return fmt.Sprintf("type %s: %s, in the file %s", t.Name, strings.TrimSpace(t.Kind+" "+t.Of),
 			strings.TrimSpace(file.Kind+" "+file.Of))
+	case !slices.Equal(t.Enum, file.Enum):
+		return fmt.Sprintf("type %s: the enumerators %v, in the file %v", t.Name, t.Enum, file.Enum)
 	}
 	return ""
 }

@@ -49,7 +49,10 @@ func NewDeque[T any](s scope.Scope, values scope.Maker[T], n int) Deque[T] {
 	queue, kept := layDeque[T](bytes, n), keptIn(s)
 	if kept {
 		look := func(image []byte) error { return layDeque[T](image, n).look() }
-		note[Deque[T]](s, bytes, look, valuesAt("values", bytes, queue.ring))
+		convert := func(image, old []byte, count, _ uint64) (place, func() error, error) {
+			return layDeque[T](image, n).convert(old, count)
+		}
+		note[Deque[T]](s, bytes, look, convert, valuesAt("values", bytes, queue.ring))
 	}
 	return Deque[T]{life: lifeOf(s), queued: queue, kept: kept}
 }

@@ -48,7 +48,10 @@ func NewList[T any](s scope.Scope, values scope.Maker[T], n int) List[T] {
 	list, kept := layList[T](bytes, n), keptIn(s)
 	if kept {
 		look := func(image []byte) error { return layList[T](image, n).look() }
-		note[List[T]](s, bytes, look, valuesAt("values", bytes, list.items))
+		convert := func(image, old []byte, count, _ uint64) (place, func() error, error) {
+			return layList[T](image, n).convert(old, count)
+		}
+		note[List[T]](s, bytes, look, convert, valuesAt("values", bytes, list.items))
 	}
 	return List[T]{life: lifeOf(s), listed: list, kept: kept}
 }

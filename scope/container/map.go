@@ -38,12 +38,15 @@ func NewMap[K comparable, V any](s scope.Scope, keys scope.Maker[K], values scop
 	t, allKeys, allValues := layMap[K, V](bytes, n)
 	t.begin(kept)
 	if kept {
-		look := func(image []byte) error {
+		at := func(image []byte) *Map[K, V] {
 			t, allKeys, _ := layMap[K, V](image, n)
-			m := Map[K, V]{table: table[V]{entries: t}, keys: allKeys, parts: parts}
-			return m.look()
+			return &Map[K, V]{table: table[V]{entries: t}, keys: allKeys, parts: parts}
 		}
-		note[Map[K, V]](s, bytes, look, valuesAt("keys", bytes, allKeys), valuesAt("values", bytes, allValues))
+		look := func(image []byte) error { return at(image).look() }
+		convert := func(image, old []byte, count, _ uint64) (place, func() error, error) {
+			return at(image).convert(old, count)
+		}
+		note[Map[K, V]](s, bytes, look, convert, valuesAt("keys", bytes, allKeys), valuesAt("values", bytes, allValues))
 	}
 	return Map[K, V]{table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allKeys, parts}
 }

@@ -46,12 +46,15 @@ func NewStringMap[V any](s scope.Scope, values scope.Maker[V], n, k int) StringM
 	t, allKeys, allValues := layStringMap[V](bytes, n, k)
 	t.begin(kept)
 	if kept {
-		look := func(image []byte) error {
+		at := func(image []byte) *StringMap[V] {
 			t, allKeys, _ := layStringMap[V](image, n, k)
-			m := StringMap[V]{table: table[V]{entries: t}, allNames: allKeys}
-			return m.look()
+			return &StringMap[V]{table: table[V]{entries: t}, allNames: allKeys}
 		}
-		note[StringMap[V]](s, bytes, look, valuesAt("values", bytes, allValues))
+		look := func(image []byte) error { return at(image).look() }
+		convert := func(image, old []byte, count, size uint64) (place, func() error, error) {
+			return at(image).convert(old, count, size)
+		}
+		note[StringMap[V]](s, bytes, look, convert, valuesAt("values", bytes, allValues))
 	}
 	return StringMap[V]{table: table[V]{life: lifeOf(s), entries: t, values: allValues, kept: kept}, allNames: allKeys}
 }

@@ -27,6 +27,15 @@ type Tenant struct {
 	// Check returns an error for bytes that the tenant's code can't have written. image is a copy
 	// of the bytes, aligned to 8.
 	Check func(image []byte) error
+
+	// Convert converts the words of a tenant of an older program, whose bytes are old, into image,
+	// which is as the constructor left it. count is the number of values in old, of size bytes
+	// each; both are those of the last of Values. No byte of old may be trusted. place returns the
+	// place here of a value of old, and whether it is in use. The caller converts the values of
+	// these places, makes the others zeros, and then calls finish. nil: the tenant can't be
+	// converted.
+	Convert func(image, old []byte, count, size uint64) (place func(uint64) (uint64, bool), finish func() error,
+		err error)
 }
 
 // TenantValues are consecutive values of one type in a tenant's bytes.

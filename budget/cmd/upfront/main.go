@@ -6,7 +6,7 @@
 //	upfront replay TRACE... --plan FILE
 //	upfront profile URL|REPORT|PROFILE
 //	upfront flow check|compile|strip|draw|diff|merge|trace|export FILE...
-//	upfront save diff A B | show FILE
+//	upfront save diff A B | show FILE | convert FILE --against NEW
 //	upfront completion bash|zsh|fish|powershell
 //
 // Install it from a checkout: cd budget/cmd && go install ./upfront
@@ -54,6 +54,7 @@ var founds = map[string]string{
 	"profile":      "an error of a report",
 	"replay":       "a recording doesn't fit",
 	"report diff":  "a difference",
+	"save convert": "a snapshot that doesn't convert",
 	"save diff":    "a difference",
 }
 

@@ -147,6 +147,7 @@ func TestExitCodes(t *testing.T) {
 	writePonds(t, dir, "pond", []string{"a", "b"}, func(i int, p *pond, _ scope.HandlePool[frog], _ []uint16) {
 		p.Tick = uint64(i)
 	})
+	writeVersions(t, dir)
 	write("report.json",
 		`{"name": "x", "size": 1, "arenas": [{"name": "level", "part": "level", "kind": "region", "size": 9}]}`)
 	write("blob", "BLB1")
@@ -168,6 +169,7 @@ func TestExitCodes(t *testing.T) {
 		"profile":      "DIR/report.json",
 		"replay":       "testdata/monday.trace --plan testdata/small.json",
 		"report diff":  "testdata/main.json testdata/branch.json",
+		"save convert": "DIR/old.save --against DIR/strict.save",
 		"save diff":    "DIR/a.save DIR/b.save",
 	}
 	for name, one := range founds {
@@ -283,7 +285,8 @@ func TestTrouble(t *testing.T) {
 		"plan diff none.json none.json", "plan merge none.json none.json none.json", "plan suggest none.json",
 		"plan fleet none.json", "report draw none.json", "report diff none.json", "replay", "replay none.trace",
 		"check", "check none.json", "check none.json --against none.json", "profile", "profile none.json",
-		"save show none", "save diff none none", "flow check none", "flow compile none --host none",
+		"save show none", "save diff none none", "save convert none --against none",
+		"flow check none", "flow compile none --host none",
 		"flow compile " + graphs + "door.json", "flow strip none none", "flow draw none", "flow diff none none",
 		"flow merge none none none", "flow trace none -e x", "flow export none", "nothing", "help nothing",
 		"help plan nothing", "completion", "completion csh", "plan check --nothing x",

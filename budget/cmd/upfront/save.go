@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,9 +13,9 @@ import (
 )
 
 func newSaveCommand(t *tool) *cobra.Command {
-	return group("save", "snapshots of a game's state: compared and listed",
+	return group("save", "snapshots of a game's state: compared, listed and converted",
 		"Snapshots of a game's state, in files that package save writes (Ring.Write).",
-		diffCommand(t), showCommand(t))
+		diffCommand(t), showCommand(t), convertCommand(t))
 }
 
 func diffCommand(t *tool) *cobra.Command {
@@ -124,4 +125,82 @@ build, every object with its line of code.`,
 			return t.printText(lines.String())
 		},
 	}
+}
+
+// saveConvert is the output of save convert.
+type saveConvert struct {
+	Converts bool          `json:"converts"`
+	Changes  []saveChanged `json:"changes,omitempty"`
+}
+
+// saveChanged is a save.Conversion in JSON.
+type saveChanged struct {
+	Name    string `json:"name"`
+	File    string `json:"file,omitempty"`
+	Here    string `json:"here,omitempty"`
+	Action  string `json:"action"`
+	Refused bool   `json:"refused,omitempty"`
+}
+
+func convertCommand(t *tool) *cobra.Command {
+	var against string
+	c := &cobra.Command{
+		Use:   "convert FILE --against NEW",
+		Short: "reports if a newer program reads a snapshot, and how",
+		Long: `Reports if a newer program reads a snapshot of an older one, and the types,
+fields, pools and containers that differ. NEW is a snapshot that the newer
+program wrote after its load. It lists the program's changes (State.Version).
+
+The command writes no file: the program converts a snapshot when it reads it.`,
+		Example: "  upfront save convert yesterday.save --against loaded.save",
+		Args:    takes(1, 1),
+		RunE: func(_ *cobra.Command, names []string) error {
+			if against == "" {
+				return errors.New("--against names a snapshot of the newer program")
+			}
+			var files [2]*os.File
+			for i, name := range []string{names[0], against} {
+				file, err := os.Open(name)
+				if err != nil {
+					return err
+				}
+				defer file.Close()
+				files[i] = file
+			}
+			list, err := save.ConvertFiles(files[0], files[1])
+			if err != nil {
+				return byFile(err, names[0], against, "")
+			}
+			result := saveConvert{Converts: true}
+			for _, of := range list {
+				result.Converts = result.Converts && !of.Refused
+				result.Changes = append(result.Changes, saveChanged{of.Name, of.File, of.Here, of.Action, of.Refused})
+			}
+			err = t.print(result, func(w io.Writer) error {
+				says := "%s converts\n"
+				if !result.Converts {
+					says = "%s doesn't convert\n"
+				} else if list == nil {
+					says = "%s has the same types\n"
+				}
+				fmt.Fprintf(w, says, names[0])
+				for _, of := range list {
+					text := "  " + of.String()
+					if of.Refused {
+						text = "  refused: " + of.String()
+					}
+					if _, err := fmt.Fprintln(w, wrap(text, "    ")); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err == nil && !result.Converts {
+				err = found{}
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&against, "against", "", "a snapshot that the newer program wrote")
+	return c
 }

@@ -93,6 +93,78 @@ func asChecked(t *testing.T, file []byte) []byte {
 	return append(append(head, text...), image...)
 }
 
+// writeState writes a snapshot of the state that load makes, as its program wrote it.
+func writeState[T any](t *testing.T, file string, load func(s scope.Scope, state *save.State, root *T)) {
+	b, err := budget.Open(budget.Plan{Name: "pond", Regions: []budget.RegionPlan{{Name: "level",
+		Size: 64 * budget.KiB, State: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	var ring *save.Ring
+	_, err = budget.Load(context.Background(), b.Region("level"), func(s scope.Scope) (*T, error) {
+		state, root := save.Begin(b.Region("level"), s, scope.Plain[T]())
+		load(s, state, root)
+		ring = save.NewRing(s, 1, state)
+		return root, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ring.Take(1); err != nil {
+		t.Fatal(err)
+	}
+	text, err := ring.AppendFile(nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeVersions writes old.save, of a program in its first version, and new.save, strict.save and
+// none.save of newer ones.
+func writeVersions(t *testing.T, dir string) {
+	func() {
+		type frog struct {
+			X    int16
+			Mood bool
+			_    [1]byte
+		}
+		type pond struct {
+			Tick  uint32
+			Frogs [2]frog
+		}
+		writeState(t, filepath.Join(dir, "old.save"), func(s scope.Scope, state *save.State, p *pond) {
+			p.Tick, p.Frogs[1] = 7, frog{X: -3, Mood: true}
+			scope.Plain[frog]().Pool(s, 4).Get().X = 1
+			scope.Plain[uint64]().Pool(s, 2)
+		})
+	}()
+	type frog struct{ X, Age int32 }
+	type pond struct {
+		Now   uint64
+		Frogs [3]frog
+	}
+	load := func(s scope.Scope, _ *save.State, _ *pond) {
+		scope.Plain[frog]().Pool(s, 6)
+		scope.Plain[uint64]().Pool(s, 2)
+		scope.Plain[uint32]().Pool(s, 2)
+	}
+	writeState(t, filepath.Join(dir, "unversioned.save"), load)
+	writeState(t, filepath.Join(dir, "strict.save"), func(s scope.Scope, state *save.State, p *pond) {
+		state.Version(1)
+		load(s, state, p)
+	})
+	writeState(t, filepath.Join(dir, "new.save"), func(s scope.Scope, state *save.State, p *pond) {
+		state.Version(1)
+		state.Version(2, save.Renamed("main.pond.Tick", "Now"), save.Dropped("main.frog.Mood"),
+			save.Converted(func(_ struct{}, f *frog) { f.Age = 1 }))
+		load(s, state, p)
+	})
+}
+
 // TestSaveCommands compares save, its output and exit codes with testdata/save.txt.
 func TestSaveCommands(t *testing.T) {
 	dir := t.TempDir()
@@ -111,6 +183,7 @@ func TestSaveCommands(t *testing.T) {
 	writePonds(t, dir, "other", []string{"other"}, func(int, *pond, scope.HandlePool[frog],
 		[]uint16) {
 	})
+	writeVersions(t, dir)
 	file, err := os.ReadFile(filepath.Join(dir, "a.save"))
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +217,16 @@ func TestSaveCommands(t *testing.T) {
 		"save diff DIR/a.save",
 		"save diff DIR/a.save DIR/b.save --mop DIR/map.save",
 		"save dif DIR/a.save DIR/b.save",
+		"save convert DIR/old.save --against DIR/new.save",
+		"save convert DIR/old.save --against DIR/new.save --json",
+		"save convert DIR/old.save --against DIR/strict.save",
+		"save convert DIR/old.save --against DIR/strict.save --json",
+		"save convert DIR/old.save --against DIR/unversioned.save",
+		"save convert DIR/new.save --against DIR/strict.save",
+		"save convert DIR/new.save --against DIR/new.save",
+		"save convert DIR/a.save --against DIR/other.save",
+		"save convert DIR/short.save --against DIR/new.save",
+		"save convert DIR/old.save",
 		"save",
 	} {
 		all.WriteString(shown(command, map[string]string{"DIR": dir}))
