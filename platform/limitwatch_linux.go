@@ -40,6 +40,8 @@ type limitWatch struct {
 	t       teller
 	alarm   alarm
 	files   []*limitFile
+	kept    keptFiles
+	again   time.Time // the time of another look, because a file couldn't be read; else zero
 	buf     [4096]byte
 	moved   func([]Limit, []string)
 	pressed func(LimitEvents)
@@ -80,9 +82,10 @@ type limitFile struct {
 func (t teller) watchLimits(newAlarm func(files []string, ticks bool) alarm, moved func([]Limit, []string),
 	pressed func(LimitEvents)) (stop func(), err error) {
 	w := &limitWatch{t: t, moved: moved, pressed: pressed}
-	ticks := w.find()
-	if len(w.files) == 0 {
-		return nil, errors.New("platform: watch limits: the process sees no memory cgroup of its own")
+	ticks, err := w.find()
+	if err != nil {
+		w.close()
+		return nil, fmt.Errorf("platform: watch limits: %w", err)
 	}
 	var names []string
 	for _, f := range w.files {
@@ -98,67 +101,92 @@ func (t teller) watchLimits(newAlarm func(files []string, ticks bool) alarm, mov
 	return w.alarm.close, nil
 }
 
-// find opens the files. ticks reports whether one of them changes without a write.
-func (w *limitWatch) find() (ticks bool) {
-	mountinfo, own := w.t.text("proc/self/mountinfo"), w.t.text("proc/self/cgroup")
-	for _, directory := range cgroupDirectories(mountinfo, own, unified) {
+// find opens the files. ticks reports whether one of them changes without a write. The error wraps
+// errors.ErrUnsupported if the system has no group that could limit the process.
+func (w *limitWatch) find() (ticks bool, err error) {
+	w.kept = newKeptFiles(w.t.files)
+	for _, name := range []string{mountsFile, groupsFile} {
+		if err := w.kept.keep(name); err != nil && (name == mountsFile || !errors.Is(err, fs.ErrNotExist)) {
+			return false, err
+		}
+	}
+	mountinfo, own := w.kept.texts[mountsFile], w.kept.texts[groupsFile]
+	second, first := cgroupDirectories(mountinfo, own, unified), cgroupDirectories(mountinfo, own, memory1)
+	isMember := cgroupPath(own, unified) != "" || cgroupPath(own, memory1) != ""
+	if isMember && len(second)+len(first) == 0 {
+		return false, errors.New("no mount shows the process's cgroup")
+	}
+	for _, directory := range second {
 		w.add(boundFile, directory, "memory.max")
 		w.add(boundFile, directory, "memory.high")
 		if !w.add(eventsFile, directory, "memory.events.local") {
 			w.add(eventsFile, directory, "memory.events") // before Linux 5.2
 		}
 	}
-	groups := cgroupDirectories(mountinfo, own, memory1)
-	for _, directory := range groups {
+	for _, directory := range first {
 		w.add(boundFile, directory, "memory.limit_in_bytes")
 	}
-	for _, limit := range w.t.memory1(groups) {
+	if len(w.files) == 0 {
+		return false, fmt.Errorf("the process sees no memory cgroup of its own: %w", errors.ErrUnsupported)
+	}
+	for _, limit := range w.t.memory1(first) {
 		if strings.Contains(limit.Raise, aboveGroup) {
-			for _, directory := range groups {
+			for _, directory := range first {
 				if w.add(hiddenFile, directory, "memory.stat") {
-					return true
+					return true, nil
 				}
 			}
 		}
 	}
-	return false
+	return false, nil
 }
 
+// add opens a file of the group, if it has one. A file that exists and can't be opened now is
+// opened by a later look.
 func (w *limitWatch) add(kind fileKind, directory, name string) bool {
 	f := &limitFile{kind: kind, name: strings.TrimPrefix(path.Join(directory, name), "/")}
-	if !f.open(w.t.files) {
+	if err := f.open(w.t.files); err != nil && !isShortage(err) {
 		return false
 	}
 	w.files = append(w.files, f)
 	return true
 }
 
-func (f *limitFile) open(files fs.FS) bool {
+// isShortage reports whether a file can't be opened because the process or the system lacks file
+// descriptors or memory.
+func isShortage(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
+func (f *limitFile) open(files fs.FS) error {
 	file, err := files.Open(f.name)
 	if err != nil {
 		f.fault = err.Error()
-		return false
+		return err
 	}
 	if _, ok := file.(io.ReaderAt); !ok {
 		f.fault = "it can't be read twice"
 		_ = file.Close() // only read
-		return false
+		return errors.ErrUnsupported
 	}
 	f.file = file
-	return true
+	return nil
 }
 
 func (w *limitWatch) run() {
-	defer func() {
-		for _, f := range w.files {
-			f.close()
-		}
-	}()
+	defer w.close()
 	for w.alarm.wait(w.due()) == nil {
-		if w.look() {
+		late := len(w.kept.faults) != 0 && !time.Now().Before(w.again)
+		if w.look() || late {
 			w.report()
 		}
 		w.press()
+	}
+}
+
+func (w *limitWatch) close() {
+	for _, f := range w.files {
+		f.close()
 	}
 }
 
@@ -170,13 +198,14 @@ func (f *limitFile) close() {
 }
 
 // look reads all files, and reports whether a bound has changed. It makes no Go allocation while
-// all files can be read.
+// all files can be read. Another look follows after a second if one can't.
 func (w *limitWatch) look() (changed bool) {
 	for _, f := range w.files {
 		text, ok := f.read(w.t.files, w.buf[:])
 		switch f.kind {
 		case eventsFile:
 			if ok {
+				f.fault = ""
 				f.counts = [3]uint64{countIn(text, "high "), countIn(text, "max "), countIn(text, "oom ")}
 			}
 			continue
@@ -185,12 +214,23 @@ func (w *limitWatch) look() (changed bool) {
 		}
 		changed = f.compare(text, ok) || changed
 	}
+	w.lookAgain()
 	return changed
+}
+
+// lookAgain sets the time of another look, if a file couldn't be read.
+func (w *limitWatch) lookAgain() {
+	isFaulty := func(f *limitFile) bool { return f.fault != "" }
+	if len(w.kept.faults) == 0 && !slices.ContainsFunc(w.files, isFaulty) {
+		w.again = time.Time{}
+	} else if now := time.Now(); !now.Before(w.again) {
+		w.again = now.Add(lookPause)
+	}
 }
 
 // read returns the contents of the file. A file that is gone is opened again at each look.
 func (f *limitFile) read(files fs.FS, buf []byte) (text []byte, ok bool) {
-	if f.file == nil && !f.open(files) {
+	if f.file == nil && f.open(files) != nil {
 		return nil, false
 	}
 	n, err := f.file.(io.ReaderAt).ReadAt(buf, 0)
@@ -266,43 +306,91 @@ func countIn(text []byte, key string) uint64 {
 	return value
 }
 
-// report passes the limits on.
+// report passes the limits on. Their bounds are those of the last look: a file that is opened anew
+// may have changed since, or there may be no file descriptor for it.
 func (w *limitWatch) report() {
-	kept := keptFiles{w.t.files, map[string]string{}}
+	k := &w.kept
+	k.faults = k.faults[:0]
 	var lines []string
 	for _, f := range w.files {
-		switch {
-		case f.kind == eventsFile || f.state != unread:
+		if f.kind == eventsFile {
 			continue
+		}
+		texts := k.texts
+		if f.kind == hiddenFile {
+			texts = k.heads
+		}
+		texts[f.name] = f.known
+		switch {
+		case f.state != unread:
 		case f.known == "":
 			lines = append(lines, fmt.Sprintf("/%s can't be read (%s): no limit of it is known", f.name, f.fault))
 		default:
-			kept.texts[f.name] = f.known
 			lines = append(lines, fmt.Sprintf("/%s can't be read (%s): its last bound stays, %s", f.name, f.fault,
 				strings.TrimSpace(f.known)))
 		}
 	}
 	t := w.t
-	t.files = kept
-	w.moved(t.limits(), lines)
+	t.files = k
+	limits := t.limits()
+	if len(k.faults) != 0 {
+		lines = append(lines, fmt.Sprintf("the use of memory can't be read (%s): the last one stays", k.faults[0]))
+	}
+	w.lookAgain()
+	w.moved(limits, lines)
 }
 
-// keptFiles are the files of a system, but for those that can't be read any more.
+const (
+	mountsFile = "proc/self/mountinfo"
+	groupsFile = "proc/self/cgroup"
+)
+
+// keptFiles are the files of a system. A file that can't be read any more keeps its last text.
 type keptFiles struct {
 	fs.FS
-	texts map[string]string // by name, as last read
+	// Texts by name.
+	texts map[string]string // in place of the file's
+	heads map[string]string // before the file's
+	last  map[string]string // as last read
+	// faults are errors of files that can be read at other times.
+	faults []string
+}
+
+func newKeptFiles(files fs.FS) keptFiles {
+	return keptFiles{FS: files, texts: map[string]string{}, heads: map[string]string{}, last: map[string]string{}}
+}
+
+// keep reads a file for all time.
+func (k *keptFiles) keep(name string) error {
+	text, err := fs.ReadFile(k.FS, name)
+	k.texts[name] = string(text)
+	return err
 }
 
 // ReadFile is for fs.ReadFile.
-func (k keptFiles) ReadFile(name string) ([]byte, error) {
+func (k *keptFiles) ReadFile(name string) ([]byte, error) {
 	if text, ok := k.texts[name]; ok {
 		return []byte(text), nil
 	}
-	return fs.ReadFile(k.FS, name)
+	text, err := fs.ReadFile(k.FS, name)
+	last, known := k.last[name]
+	switch {
+	case err == nil:
+		k.last[name] = string(text)
+	case known || isShortage(err):
+		k.faults = append(k.faults, err.Error())
+		text, err = []byte(last), nil
+	}
+	if head, ok := k.heads[name]; ok {
+		return append([]byte(head), text...), nil
+	}
+	return text, err
 }
 
-// due returns the time of the next report of events, zero if there are none to report.
+// due returns the time of the next look without a change, zero if there is none: for a report of
+// events, or because a file couldn't be read.
 func (w *limitWatch) due() (due time.Time) {
+	due = w.again
 	for _, f := range w.files {
 		if f.counts != f.told && (due.IsZero() || f.next.Before(due)) {
 			due = f.next

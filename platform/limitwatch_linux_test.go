@@ -23,6 +23,22 @@ import (
 type moving struct {
 	mutex sync.Mutex
 	files map[string]string
+	full  bool // no file can be opened
+}
+
+// noDescriptor is the text of a file that can't be opened.
+const noDescriptor = "no file descriptor"
+
+func (m *moving) setFull(full bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.full = full
+}
+
+func (m *moving) isFull() bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.full
 }
 
 // set changes files: name, text, name, text. The text "gone" removes a file.
@@ -45,8 +61,11 @@ func (m *moving) text(name string) (text string, ok bool) {
 }
 
 func (m *moving) Open(name string) (fs.File, error) {
-	if _, ok := m.text(name); !ok {
+	switch text, ok := m.text(name); {
+	case !ok:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: unix.ENOENT}
+	case m.isFull() || text == noDescriptor:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: unix.EMFILE}
 	}
 	return &movingFile{of: m, name: name}, nil
 }
@@ -183,20 +202,123 @@ func TestLimitsMove(t *testing.T) {
 }
 
 func TestWatchOfNoGroup(t *testing.T) {
-	for name, c := range map[string][]string{
-		"no /proc":  {"", ""},
-		"no group":  {mounted2, ""},
-		"no mount":  {"", "0::/a\n"},
-		"no limits": {mounted2, "0::/a\n"},
+	const none = "the process sees no memory cgroup of its own: unsupported operation"
+	const max = "/sys/fs/cgroup/a/memory.max"
+	for name, c := range map[string]struct {
+		files []string
+		want  string
+	}{
+		"no /proc": {[]string{"/proc/self/mountinfo", "gone", "/proc/self/cgroup", "gone"},
+			"open proc/self/mountinfo: no such file or directory"},
+		"hidden groups": {[]string{"/proc/self/cgroup", noDescriptor}, "open proc/self/cgroup: too many open files"},
+		"no mount":      {[]string{"/proc/self/mountinfo", ""}, "no mount shows the process's cgroup"},
+		"no cgroups":    {[]string{"/proc/self/cgroup", "gone"}, none},
+		"no group":      {[]string{"/proc/self/cgroup", "4:cpu:/a\n"}, none},
+		"no limits":     {[]string{max, "gone"}, none},
 	} {
-		_, err := watchTree(t, c[0], c[1])
-		assert.EqualError(t, err, "platform: watch limits: the process sees no memory cgroup of its own", name)
+		_, err := watchTree(t, mounted2, "0::/a\n", append([]string{max, "512\n"}, c.files...)...)
+		require.EqualError(t, err, "platform: watch limits: "+c.want, name)
+		assert.Equal(t, c.want == none, errors.Is(err, errors.ErrUnsupported), name)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w, err := watchTree(t, mounted2, "0::/a\n", "/sys/fs/cgroup/a/memory.max", "5x\n")
 		require.NoError(t, err)
 		assert.Equal(t, []string{`/sys/fs/cgroup/a/memory.max can't be read (it holds "5x\n"): no limit of it is known`},
 			w.moves, "at the start")
+	})
+}
+
+// TestLimitsMoveWithoutDescriptors: a process without a free file descriptor still sees each bound.
+// The use stays as last read, and is read again when the process has descriptors.
+func TestLimitsMoveWithoutDescriptors(t *testing.T) {
+	const own, above, cg1 = "/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup/memory"
+	const lost = "the use of memory can't be read (open %s: too many open files): the last one stays"
+	synctest.Test(t, func(t *testing.T) {
+		w, err := watchTree(t, mounted2, "0::/a/b\n", own+"/memory.max", "512\n", own+"/memory.high", "max\n",
+			own+"/memory.current", "100\n", above+"/memory.max", "max\n", above+"/memory.current", "300\n",
+			"/proc/meminfo", "MemTotal: 1 kB\nMemAvailable: 1 kB\n")
+		require.NoError(t, err)
+		const machine = "physical memory 0/1024; "
+		assert.Equal(t, []string{"memory.max 100/512; " + machine}, w.moves)
+		w.setFull(true)
+		assert.Empty(t, w.after(3*lookPause, own+"/memory.current", "200\n"), "no bound has moved")
+		current := fmt.Sprintf(lost, "sys/fs/cgroup/a/b/memory.current")
+		all := "memory.max 100/256; " + machine + current
+		assert.Equal(t, []string{all, all, all}, w.after(3*lookPause, own+"/memory.max", "256\n"), "and again")
+		all = "memory.max 0/250; memory.max 100/400; " + machine + current
+		assert.Equal(t, all, w.after(lookPause, own+"/memory.max", "400\n", above+"/memory.max", "250\n")[0])
+		w.setFull(false)
+		assert.Equal(t, []string{"memory.max 300/250; memory.max 200/400; " + machine}, w.after(3*lookPause), "once")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w, err := watchTree(t, mounted2, "0::/a/b\n", own+"/memory.max", "512\n", above+"/memory.max", noDescriptor)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"memory.max 0/512; /sys/fs/cgroup/a/memory.max can't be read (open " +
+			"sys/fs/cgroup/a/memory.max: too many open files): no limit of it is known"}, w.moves)
+		assert.Equal(t, []string{"memory.max 0/300; memory.max 0/512; "}, w.after(lookPause, above+"/memory.max", "300\n"))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		const limit, stat = cg1 + "/memory.limit_in_bytes", cg1 + "/memory.stat"
+		w, err := watchTree(t, mounted1, "4:memory:/\n", limit, "1000\n", cg1+"/memory.usage_in_bytes", "90\n",
+			stat, "hierarchical_memory_limit 256\ntotal_active_file 40\n")
+		require.NoError(t, err)
+		assert.Equal(t, []string{name1 + " 50/256; " + name1 + " 50/1000; "}, w.moves)
+		w.setFull(true)
+		assert.Equal(t, name1+" 50/200; "+name1+" 50/1000; "+fmt.Sprintf(lost, "sys/fs/cgroup/memory/memory.usage_in_bytes"),
+			w.after(lookPause, stat, "hierarchical_memory_limit 200\ntotal_active_file 60\n")[0])
+	})
+}
+
+// TestLookAgain: while a file can't be read, the watch needs no alarm for another look.
+func TestLookAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const file = "/sys/fs/cgroup/a/memory.max"
+		m := &moving{files: map[string]string{}}
+		m.set("proc/self/mountinfo", mounted2, "proc/self/cgroup", "0::/a\n", file, "512\n",
+			"/sys/fs/cgroup/a/memory.current", "9\n")
+		rings := &bell{rung: make(chan struct{}), ended: make(chan struct{})}
+		of := teller{m, func(int) (uint64, bool) { return 0, false }, func() (uint64, bool) { return 0, false }}
+		var mutex sync.Mutex
+		var all []Limit
+		calls := 0
+		stop, err := of.watchLimits(func([]string, bool) alarm { return rings }, func(limits []Limit, _ []string) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			all = limits
+			calls++
+		}, func(LimitEvents) {})
+		require.NoError(t, err)
+		after := func() (uint64, uint64, int) {
+			time.Sleep(10 * lookPause)
+			synctest.Wait()
+			mutex.Lock()
+			defer mutex.Unlock()
+			return all[0].Bytes, all[0].Used, calls
+		}
+		expect := func(bytes, used uint64, least, most int) {
+			t.Helper()
+			b, u, n := after()
+			assert.Equal(t, [...]uint64{bytes, used}, [...]uint64{b, u})
+			assert.True(t, least <= n && n <= most, "%d calls", n)
+		}
+		expect(512, 9, 1, 1)
+		m.setFull(true)
+		m.set(file, "256\n", "/sys/fs/cgroup/a/memory.current", "99\n")
+		rings.rung <- struct{}{}
+		expect(256, 9, 10, 12)
+		m.setFull(false)
+		time.Sleep(2 * lookPause)
+		synctest.Wait()
+		mutex.Lock()
+		n := calls
+		mutex.Unlock()
+		expect(256, 99, n, n)
+		m.set(file, "gone")
+		rings.rung <- struct{}{}
+		expect(256, 99, n+1, n+1)
+		m.set(file, "300\n")
+		expect(300, 99, n+2, n+2)
+		stop()
 	})
 }
 
@@ -357,13 +479,15 @@ func TestLooksMakeNoGarbage(t *testing.T) {
 	m.set("proc/self/mountinfo", mounted2, "proc/self/cgroup", "0::/a\n", own+"/memory.max", "512\n",
 		own+"/memory.high", "max\n", own+"/memory.events", "low 9\nhigh 5\nmax 6\noom 7\noom_kill 8\n")
 	w := &limitWatch{t: teller{files: m}}
-	assert.False(t, w.find())
+	ticks, err := w.find()
+	require.NoError(t, err)
+	assert.False(t, ticks)
 	require.Len(t, w.files, 3)
 	assert.True(t, w.look(), "the first")
 	assert.Zero(t, testing.AllocsPerRun(100, func() { assert.False(t, w.look()) }))
 	real := &limitWatch{t: system}
-	real.find()
-	t.Log(len(real.files), "files of this process's groups")
+	_, err = real.find()
+	t.Log(len(real.files), "files of this process's groups", err)
 	real.look()
 	assert.Zero(t, testing.AllocsPerRun(100, func() { real.look() }))
 	for _, f := range real.files {
