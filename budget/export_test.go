@@ -62,6 +62,20 @@ func SetOutside(o Outside) (restore func()) {
 	return func() { measureOutside = before }
 }
 
+// FailWatch makes the watch of limits fail until restore.
+func FailWatch(err error) (restore func()) {
+	before := watchLimits
+	watchLimits = func(func([]platform.Limit, []string), func(platform.LimitEvents)) (func(), error) { return nil, err }
+	return func() { watchLimits = before }
+}
+
+// SetGoLimit replaces debug.SetMemoryLimit, for limits that move, until restore.
+func SetGoLimit(set func(limit int64) (old int64)) (restore func()) {
+	before := setGoLimit
+	setGoLimit = set
+	return func() { setGoLimit = before }
+}
+
 // SetWarnings replaces standard error for warnings until restore.
 func SetWarnings(to io.Writer) (restore func()) {
 	before := warnings

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/bits"
@@ -34,6 +35,8 @@ var (
 	collect = debug.FreeOSMemory
 	// measureOutside is Budget.outside.
 	measureOutside = func(b *Budget) Outside { return b.outside(false) }
+	// setGoLimit is debug.SetMemoryLimit, for limits that move.
+	setGoLimit = debug.SetMemoryLimit
 	// warnings gets the warnings of a plan without OnWarn.
 	warnings io.Writer = os.Stderr
 )
@@ -55,6 +58,7 @@ type follower struct {
 	short, pressed uint64
 
 	mu       sync.Mutex // guards the fields below
+	settled  uint64     // the limit before the settling that the last of the heap's Moves has, or 0
 	heap     GoHeap     // without Used and Collections
 	operator uint64     // the runtime's limit before Open
 	beside   uint64     // bytes of the runtime's limit that aren't the Go heap's share
@@ -76,7 +80,8 @@ func (f *follower) goHeap() GoHeap {
 }
 
 // followLimits begins to follow the limits of the process, if the plan limits the Go heap. Where
-// the system has no watch, the limits stay as of Open.
+// the system has no watch, the limits stay as of Open, and Report.NotGranted says so if a cgroup may
+// limit the process.
 func (b *Budget) followLimits(l layout) {
 	if b.plan.GoHeap == 0 {
 		return
@@ -85,6 +90,9 @@ func (b *Budget) followLimits(l layout) {
 	f.plan, f.layout, f.isRest = b.Plan(), l, l.goRest
 	stop, err := watchLimits(b.limitsMoved, b.limitEvents)
 	if err != nil {
+		if l.goRest && !errors.Is(err, errors.ErrUnsupported) {
+			b.refused = append(b.refused, fmt.Sprintf(`go_heap: "rest" doesn't follow limits: %v`, err))
+		}
 		return
 	}
 	f.stop = stop
@@ -131,63 +139,95 @@ func (b *Budget) moveLimits(limits []platform.Limit, unread []string) (warned []
 	f.unread = unread
 	first := !f.isRest && !f.begun
 	f.begun = true
-	shares, changes, changed := b.sharesOf(limits)
+	shares, changes, changed := b.sharesOf(limits, first)
 	f.shares = shares
-	if first || changes == "" {
+	if first || changes == "" && len(changed) == 0 {
 		return nil
 	}
 	if f.isRest {
 		return b.setRest(changes)
 	}
-	f.note(changes + ": go_heap is a number, and stays " + SizeText(f.plan.GoHeap))
-	for _, of := range changed {
-		c := f.plan.claimOf(of, f.layout)
-		taken := b.taken(of)
-		if need := c.size + c.cHeap + c.beside + f.plan.GoHeap + taken; need > of.Bytes {
-			warned = append(warned, b.shortOf(of, need-of.Bytes, f.plan.GoHeap))
-		}
+	if changes != "" {
+		f.note(changes + ": go_heap is a number, and stays " + SizeText(f.plan.GoHeap))
 	}
-	return warned
+	return b.shortages(changed, f.plan.GoHeap)
 }
 
 // sharesOf returns the share of each limit, and the changes since the last call as text. A limit
-// that stays keeps its share, also if other processes use more. changed has the limits with a new
-// bound.
-func (b *Budget) sharesOf(limits []platform.Limit) (shares []limitShare, text string, changed []platform.Limit) {
+// that stays keeps its share, also if other processes use more. changed has the shares with a new
+// bound, and those whose use can be read again. first reports a look that only compares.
+//
+// While a file can't be read, a limit that isn't in the list stays, and others are taken to have at
+// least as much of a limit as before.
+func (b *Budget) sharesOf(limits []platform.Limit, first bool) (shares []limitShare, text string, changed []limitShare) {
 	f := &b.follow
 	var changes []string
 	same := func(a, b platform.Limit) bool { return a.Name == b.Name && a.Raise == b.Raise }
+	isStale := len(f.unread) != 0
 	for _, limit := range limits {
+		var old limitShare
 		at := slices.IndexFunc(f.shares, func(s limitShare) bool { return same(s.limit, limit) })
-		if at >= 0 && f.shares[at].limit.Bytes == limit.Bytes {
-			shares = append(shares, f.shares[at])
+		if at >= 0 {
+			old = f.shares[at]
+		}
+		moved := at < 0 || old.limit.Bytes != limit.Bytes
+		if !moved && (isStale || !old.stale) {
+			shares = append(shares, old)
 			continue
 		}
-		before := "none"
-		if at >= 0 {
-			before = SizeText(f.shares[at].limit.Bytes)
+		share := limitShare{limit: limit, stale: isStale}
+		if !first {
+			share.taken = b.taken(limit)
 		}
-		changes = append(changes, fmt.Sprintf("%s %s -> %s", limit.Name, before, SizeText(limit.Bytes)))
-		changed = append(changed, limit)
-		share := limitShare{limit: limit}
+		if isStale && at < 0 {
+			old.taken = f.mostTaken(limit)
+		}
+		if isStale && old.taken.bytes > share.taken.bytes {
+			share.taken = old.taken
+		}
 		if f.isRest {
-			left := limit.Bytes - min(limit.Bytes, b.taken(limit))
+			left := limit.Bytes - min(limit.Bytes, share.taken.bytes)
 			share.share = restOf(limit, left, f.plan.claimOf(limit, f.layout))
 		}
-		shares = append(shares, share)
+		shares, changed = append(shares, share), append(changed, share)
+		switch {
+		case at < 0:
+			changes = append(changes, fmt.Sprintf("%s none -> %s", limit.Name, SizeText(limit.Bytes)))
+		case moved:
+			changes = append(changes, fmt.Sprintf("%s %s -> %s", limit.Name, SizeText(old.limit.Bytes),
+				SizeText(limit.Bytes)))
+		case f.isRest:
+			changes = append(changes, fmt.Sprintf("the use of %s can be read again", limit.Name))
+		}
 	}
 	for _, s := range f.shares {
-		if !slices.ContainsFunc(limits, func(l platform.Limit) bool { return same(l, s.limit) }) {
+		switch {
+		case slices.ContainsFunc(limits, func(l platform.Limit) bool { return same(l, s.limit) }):
+		case isStale:
+			shares = append(shares, s)
+		default:
 			changes = append(changes, fmt.Sprintf("%s %s -> none", s.limit.Name, SizeText(s.limit.Bytes)))
 		}
 	}
 	return shares, strings.Join(changes, ", "), changed
 }
 
+// mostTaken returns the most that others have of the limits of groups, for a new limit of a group
+// whose use can't be read.
+func (f *follower) mostTaken(limit platform.Limit) (most takenBytes) {
+	isGroups := func(l platform.Limit) bool { return strings.HasPrefix(l.Name, "cgroup") }
+	for _, s := range f.shares {
+		if isGroups(limit) && isGroups(s.limit) && s.taken.bytes > most.bytes {
+			most = s.taken
+		}
+	}
+	return most
+}
+
 // taken returns the bytes of a limit that other processes and memory outside the plan take: its use
 // without the resident parts of the plan, of the Go heap and of C's heap. It is at least the
 // [Outside] of now.
-func (b *Budget) taken(limit platform.Limit) uint64 {
+func (b *Budget) taken(limit platform.Limit) (t takenBytes) {
 	f := &b.follow
 	mapped, present := goMemory()
 	c := f.plan.cHeapInUse()
@@ -196,17 +236,20 @@ func (b *Budget) taken(limit platform.Limit) uint64 {
 		if !platform.GoBacked {
 			own += f.layout.size
 		}
-		return limit.Used - min(limit.Used, own)
+		t.bytes = limit.Used - min(limit.Used, own)
+		t.outside, t.isSplit = t.bytes, true // only the process counts
+		return t
 	}
 	own := present + presentOf(c)
 	if missing, ok := b.memory.Missing(); ok && !platform.GoBacked {
 		own += b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
 	}
-	taken := limit.Used - min(limit.Used, own)
+	t.bytes = limit.Used - min(limit.Used, own)
 	if o := measureOutside(b); o.Unknown == "" {
-		taken = max(taken, o.Bytes)
+		t.bytes = max(t.bytes, o.Bytes)
+		t.outside, t.isSplit = o.Bytes, true
 	}
-	return taken
+	return t
 }
 
 // presentOf returns the resident bytes of C's heap: the resident bytes of the process with and
@@ -236,7 +279,7 @@ func presentOf(c arena_c.ProcessCounts) uint64 {
 // with a margin: the collector would run all the time, and free nothing.
 func (b *Budget) setRest(changes string) (warned []Warning) {
 	f := &b.follow
-	rest, bound := f.plan.leastRest(f.shares)
+	rest, _ := f.plan.leastRest(f.shares)
 	least := b.leastLive()
 	before, after, done := f.set(rest, least)
 	if _, present := goMemory(); done == setOurs && present > after {
@@ -254,10 +297,9 @@ func (b *Budget) setRest(changes string) (warned []Warning) {
 		return nil
 	}
 	if rest.Limit < after {
-		warned = append(warned, b.shortOf(bound, after-rest.Limit, after))
 		b.settleLater()
 	}
-	return warned
+	return b.shortages(f.shares, after)
 }
 
 // leastLive returns the least limit with which the collector doesn't run all the time.
@@ -287,26 +329,49 @@ func (f *follower) set(rest GoHeap, least uint64) (before, after uint64, done li
 	if f.ended {
 		return before, before, setNone
 	}
-	if now := debug.SetMemoryLimit(-1); now != f.inForce {
+	now, from := setGoLimit(-1), ""
+	if now == f.inForce {
+		after, from = f.bounded(rest, least)
+		now = swapGoLimit(f.inForce, int64(after+f.beside))
+	}
+	if now != f.inForce {
 		f.heap.Limit = uint64(now) - min(uint64(now), f.beside)
 		f.heap.From = "a limit that the program has set (debug.SetMemoryLimit); the plan allows " + rest.From
 		return before, f.heap.Limit, setTheirs
 	}
-	after, f.heap.From = max(rest.Limit, least), rest.From
-	if after > rest.Limit {
-		f.heap.From = fmt.Sprintf("the live heap with a margin; %s leaves %s", rest.From, SizeText(rest.Limit))
-	}
-	if most := f.plan.GoHeapMax; most != 0 && after > most {
-		after, f.heap.From = most, "go_heap_max "+SizeText(most)
-	}
-	if after > f.operator {
-		after = f.operator
-		f.heap.From = "a lower limit of the operator (GOMEMLIMIT, debug.SetMemoryLimit); the plan allows " + f.heap.From
-	}
-	f.heap.Limit = after
-	f.inForce = int64(after + f.beside)
-	debug.SetMemoryLimit(f.inForce)
+	f.heap.Limit, f.heap.From, f.inForce = after, from, int64(after+f.beside)
 	return before, after, setOurs
+}
+
+// swapGoLimit changes the runtime's limit from one that the budget has set. It returns that limit,
+// or another one that the program has set meanwhile, which stays.
+func swapGoLimit(from, to int64) (found int64) {
+	found = setGoLimit(to)
+	for wrote := to; found != from; {
+		next := setGoLimit(found)
+		if next == wrote {
+			break
+		}
+		wrote, found = found, next // the program has set one more
+	}
+	return found
+}
+
+// bounded returns the rest as a limit of the Go heap, or least if that is more, within the bounds
+// of the plan and of the operator.
+func (f *follower) bounded(rest GoHeap, least uint64) (limit uint64, from string) {
+	limit, from = max(rest.Limit, least), rest.From
+	if limit > rest.Limit {
+		from = fmt.Sprintf("the live heap with a margin; %s leaves %s", rest.From, SizeText(rest.Limit))
+	}
+	if most := f.plan.GoHeapMax; most != 0 && limit > most {
+		limit, from = most, "go_heap_max "+SizeText(most)
+	}
+	if limit > f.operator {
+		limit = f.operator
+		from = "a lower limit of the operator (GOMEMLIMIT, debug.SetMemoryLimit); the plan allows " + from
+	}
+	return limit, from
 }
 
 // settleLater looks again whether the live heap fits in the rest.
@@ -330,12 +395,15 @@ func (b *Budget) settle() {
 	defer f.work.Unlock()
 	rest, _ := f.plan.leastRest(f.shares)
 	before, after, done := f.set(rest, b.leastLive())
-	switch {
-	case done != setOurs:
-	case after > rest.Limit:
-		b.settleLater()
-	case after < before:
-		f.note(fmt.Sprintf("the live heap is smaller: limit %s -> %s", SizeText(before), SizeText(after)))
+	if done == setTheirs && after != before {
+		f.note(fmt.Sprintf("the program has set another limit by debug.SetMemoryLimit, which stays: limit %s -> %s",
+			SizeText(before), SizeText(after)))
+	}
+	if done == setOurs {
+		f.noteSettled(before, after)
+		if after > rest.Limit {
+			b.settleLater()
+		}
 	}
 }
 
@@ -343,19 +411,68 @@ func (b *Budget) settle() {
 func (f *follower) note(line string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.settled = 0
+	f.noteLocked(line)
+}
+
+func (f *follower) noteLocked(line string) {
 	if len(f.heap.Moves) == movesMost {
 		f.heap.Moves = slices.Delete(f.heap.Moves, 0, 1)
 	}
 	f.heap.Moves = append(f.heap.Moves, time.Now().UTC().Format("2006-01-02T15:04:05Z ")+line)
 }
 
-// shortOf returns the warning of a limit that lacks bytes for the plan and a Go heap.
-func (b *Budget) shortOf(limit platform.Limit, missing, heap uint64) Warning {
+// noteSettled adds a line about a limit that has followed the live heap. Several of them in a row
+// are one line.
+func (f *follower) noteSettled(before, after uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if before == after {
+		return
+	}
+	if f.settled != 0 {
+		before = f.settled
+		f.heap.Moves = f.heap.Moves[:len(f.heap.Moves)-1]
+	}
+	if f.settled = before; before == after {
+		f.settled = 0
+		return
+	}
+	size := "smaller"
+	if after > before {
+		size = "larger"
+	}
+	f.noteLocked(fmt.Sprintf("the live heap is %s: limit %s -> %s", size, SizeText(before), SizeText(after)))
+}
+
+// shortages returns a warning for each limit that has fewer bytes than the plan and a Go heap need.
+func (b *Budget) shortages(shares []limitShare, heap uint64) (warned []Warning) {
 	f := &b.follow
-	c := f.plan.claimOf(limit, f.layout)
-	return Warning{Arena: limit.Name, Key: limit.Raise, Used: limit.Bytes + missing, Size: limit.Bytes,
-		Labels: [3]scope.Usage{{Name: "plan", Bytes: c.size}, {Name: cHeapKey, Bytes: c.cHeap},
-			{Name: "go_heap", Bytes: heap}}}
+	for _, s := range shares {
+		c := f.plan.claimOf(s.limit, f.layout)
+		tables, reserve := scope.Usage{Name: "page tables", Bytes: c.beside}, uint64(0)
+		if countsAddresses(s.limit) {
+			tables.Name = "threads"
+		}
+		if f.isRest {
+			tables.Bytes += restNeeds(s.limit, heap) - heap
+			reserve = restReserve
+		}
+		need := c.size + c.cHeap + heap + tables.Bytes + s.taken.bytes + reserve
+		if need <= s.limit.Bytes {
+			continue
+		}
+		w := Warning{Arena: s.limit.Name, Key: s.limit.Raise, Used: need, Size: s.limit.Bytes,
+			Labels: [3]scope.Usage{{Name: "plan", Bytes: c.size}, {Name: cHeapKey, Bytes: c.cHeap},
+				{Name: "go_heap", Bytes: heap}},
+			beside: [4]scope.Usage{tables, {Name: "outside", Bytes: s.taken.outside},
+				{Name: "other processes", Bytes: s.taken.bytes - s.taken.outside}, {Name: "reserve", Bytes: reserve}}}
+		if !s.taken.isSplit {
+			w.beside[2].Name = "outside and other processes"
+		}
+		warned = append(warned, w)
+	}
+	return warned
 }
 
 // limitEvents reports the kernel's events of a group. The watch calls it.
@@ -393,16 +510,13 @@ func (w Warning) limitText() string {
 		}
 		return text + "; raise memory.high or memory.max of this group, or lower the plan"
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s is %d bytes, and the process needs %d:", w.Arena, w.Size, w.Used)
-	others := w.Used
-	for _, u := range w.Labels {
+	var parts []string
+	for _, u := range slices.Concat(w.Labels[:], w.beside[:]) {
 		if u.Bytes != 0 {
-			fmt.Fprintf(&b, " %s %d,", u.Name, u.Bytes)
-			others -= min(others, u.Bytes)
+			parts = append(parts, fmt.Sprintf("%s %d", u.Name, u.Bytes))
 		}
 	}
-	fmt.Fprintf(&b, " others and reserve %d; %d bytes are missing; nothing is taken from the plan: lower it, or "+
-		"raise the limit: %s", others, w.Used-min(w.Used, w.Size), w.Key)
-	return b.String()
+	return fmt.Sprintf("%s is %d bytes, and the process needs %d: %s; %d bytes are missing; nothing is taken from the "+
+		"plan: lower it, or raise the limit: %s", w.Arena, w.Size, w.Used, strings.Join(parts, ", "),
+		w.Used-min(w.Used, w.Size), w.Key)
 }

@@ -2,10 +2,12 @@ package budget_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +107,7 @@ func TestGoHeapFollowsALimit(t *testing.T) {
 	size := budget.SizeText
 	first := f.Report().GoHeap
 	assert.Empty(t, first.Moves)
+	assert.Contains(t, f.Report().String(), "  cost: ")
 	planned := f.Plan().GoHeap
 	before := first.Limit
 	var want []string
@@ -135,6 +138,7 @@ func TestGoHeapFollowsALimit(t *testing.T) {
 	for _, line := range want {
 		assert.Contains(t, r.String(), line+"\n")
 	}
+	assert.Contains(t, r.String(), "  cost as of Open: ")
 	assert.Equal(t, [...]uint64{planned, planned}, [...]uint64{f.Plan().GoHeap, r.Plan.GoHeap}, "as of Open")
 	require.NoError(t, f.Reconfigure(background, f.plan), "the plan is the same")
 	assert.Empty(t, f.warned)
@@ -186,11 +190,11 @@ func TestGoHeapOfALimitBelowItsUse(t *testing.T) {
 		var f *followed
 		plan.OnWarn = func(w budget.Warning) { f.warned = append(f.warned, w) }
 		f = follow(t, plan, groupOf(512*MiB))
+		own := uint64(0) // the plan's part of the live heap
 		if platform.GoBacked {
-			f.setLive(live + f.Size())
-		} else {
-			f.setLive(live)
+			own = f.Size()
 		}
+		f.setLive(own + live)
 		f.Moved([]platform.Limit{groupOf(256 * MiB)}, nil)
 		const least = live + live/4 + followOthers
 		share := f.share(groupOf(256 * MiB))
@@ -200,15 +204,23 @@ func TestGoHeapOfALimitBelowItsUse(t *testing.T) {
 		assert.Equal(t, "the live heap with a margin; the rest of cgroup memory.max 262144KiB leaves "+
 			budget.SizeText(share), heap.From)
 		memory, _ := budget.MemoryOf(plan)
-		missing := least - share
-		want := budget.Warning{Arena: "cgroup memory.max", Key: groupOf(0).Raise, Used: 256*MiB + missing,
-			Size: 256 * MiB, Labels: [3]scope.Usage{{Name: "plan", Bytes: memory}, {Name: "c_heap"},
-				{Name: "go_heap", Bytes: least}}}
-		assert.Equal(t, []budget.Warning{want}, f.warned)
-		assert.Equal(t, fmt.Sprintf("cgroup memory.max is 268435456 bytes, and the process needs %d: plan %d, "+
-			"go_heap %d, others and reserve %d; %d bytes are missing; nothing is taken from the plan: lower it, or "+
-			"raise the limit: docker run --memory, systemd MemoryMax (/sys/fs/cgroup/a/memory.max)", 256*MiB+missing,
-			memory, uint64(least), 256*MiB+missing-memory-least, missing), want.String())
+		others := 100*MiB - uint64(followPresent)
+		if !platform.GoBacked {
+			others -= f.Report().Resident
+		}
+		tables := budget.Beside(plan) + (least-1)/511
+		need := memory + least + others + tables + restReserve
+		missing := need - 256*MiB
+		if assert.Len(t, f.warned, 1) {
+			w := f.warned[0]
+			assert.Equal(t, [...]any{"cgroup memory.max", groupOf(0).Raise, need, uint64(256 * MiB), budget.Percent(0),
+				[3]scope.Usage{{Name: "plan", Bytes: memory}, {Name: "c_heap"}, {Name: "go_heap", Bytes: least}}},
+				[...]any{w.Arena, w.Key, w.Used, w.Size, w.Share, w.Labels})
+			assert.Equal(t, fmt.Sprintf("cgroup memory.max is 268435456 bytes, and the process needs %d: plan %d, "+
+				"go_heap %d, page tables %d, outside and other processes %d, reserve 16777216; %d bytes are missing; "+
+				"nothing is taken from the plan: lower it, or raise the limit: docker run --memory, systemd MemoryMax "+
+				"(/sys/fs/cgroup/a/memory.max)", need, memory, uint64(least), tables, others, missing), w.String())
+		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		assert.EqualValues(t, least, f.Report().GoHeap.Limit, "it lives on")
@@ -221,9 +233,116 @@ func TestGoHeapOfALimitBelowItsUse(t *testing.T) {
 		f.Moved([]platform.Limit{groupOf(88 * MiB)}, nil)
 		assert.EqualValues(t, 6*MiB, f.Report().GoHeap.Limit, "a small live heap keeps 4 MiB")
 		assert.Len(t, f.warned, 2)
+		for _, live := range []uint64{8 * MiB, 40 * MiB, 48 * MiB} { // and at last the rest of 88 MiB
+			f.setLive(own + live)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+		}
+		f.Moved([]platform.Limit{groupOf(512 * MiB)}, nil)
+		last := lines(f.Report().GoHeap.Moves)
+		require.Len(t, last, 5)
+		assert.Equal(t, "the live heap is larger: limit 6144KiB -> 63488KiB", last[3], "three settlings are a line")
+		assert.True(t, strings.HasPrefix(last[4], "cgroup memory.max 90112KiB -> 524288KiB: limit 63488KiB -> "), last[4])
 		require.NoError(t, f.Close())
 		time.Sleep(10 * time.Second) // and no goroutine of the bubble is left
 	})
+}
+
+// TestMissingBytesEndAShortage: a limit that has one more warning lacks the bytes of the warning,
+// also if it is lower than all that others have.
+func TestMissingBytesEndAShortage(t *testing.T) {
+	const MiB = budget.MiB
+	limit := func(name string) platform.Limit {
+		return platform.Limit{Name: name, Bytes: 3 * budget.GiB, Used: 700 * MiB, Raise: "a test"}
+	}
+	for _, c := range []struct{ name, parts string }{
+		{"cgroup memory.max", `page tables \d+, outside 3145728, other processes \d+, reserve 16777216`},
+		{"cgroup memory.high", `page tables \d+, outside 3145728, other processes \d+, reserve 16777216`},
+		{"physical memory", `page tables \d+, outside 3145728, other processes \d+, reserve 16777216`},
+		{"RLIMIT_DATA", `outside \d+, reserve 16777216`},
+		{"RLIMIT_AS", `outside \d+, reserve 16777216`},
+	} {
+		for _, live := range []uint64{0, 5 * MiB, 100*MiB + 511, 100*MiB + 512} {
+			synctest.Test(t, func(t *testing.T) {
+				plan := restful(t)
+				var f *followed
+				plan.OnWarn = func(w budget.Warning) { f.warned = append(f.warned, w) }
+				f = follow(t, plan, limit(c.name))
+				defer budget.SetOutside(budget.Outside{Bytes: 3 * MiB})()
+				f.setLive(live)
+				moved := limit(c.name)
+				move := func(bytes uint64) []budget.Warning {
+					f.warned, moved.Bytes = nil, bytes
+					f.Moved([]platform.Limit{moved}, nil)
+					return f.warned
+				}
+				warned := move(4096)
+				require.Len(t, warned, 1, c.name)
+				assert.Regexp(t, c.parts+"; ", warned[0].String())
+				need := warned[0].Used
+				assert.Empty(t, move(need), "%s: %s", c.name, warned[0])
+				if warned = move(need - 1); assert.Len(t, warned, 1) {
+					assert.Equal(t, need, warned[0].Used)
+				}
+				require.NoError(t, f.Close())
+			})
+		}
+	}
+}
+
+// TestEachShortLimitWarns: two limits that are too low are two warnings.
+func TestEachShortLimitWarns(t *testing.T) {
+	plan := restful(t)
+	var f *followed
+	plan.OnWarn = func(w budget.Warning) { f.warned = append(f.warned, w) }
+	f = follow(t, plan, groupOf(512*budget.MiB))
+	high := groupOf(2 * budget.MiB)
+	high.Name = "cgroup memory.high"
+	f.Moved([]platform.Limit{high, groupOf(3 * budget.MiB)}, nil)
+	if assert.Len(t, f.warned, 2) {
+		assert.Equal(t, [...]string{high.Name, groupOf(0).Name}, [...]string{f.warned[0].Arena, f.warned[1].Arena})
+		assert.Equal(t, f.warned[0].Used, f.warned[1].Used)
+	}
+}
+
+// TestMoveWithoutDescriptors: while the use of limits can't be read, no limit goes, and others have
+// as much as before. The rest is computed again when it can be read.
+func TestMoveWithoutDescriptors(t *testing.T) {
+	const MiB = budget.MiB
+	unread := []string{"the use of memory can't be read: too many open files"}
+	machine := platform.Limit{Name: "physical memory", Bytes: 30 * budget.GiB, Used: budget.GiB, Raise: "a machine"}
+	blind := func(bytes uint64) platform.Limit {
+		l := groupOf(bytes)
+		l.Used = 0
+		return l
+	}
+	f := follow(t, restful(t), groupOf(512*MiB), machine)
+	first := f.Report().GoHeap.Limit
+	f.Moved([]platform.Limit{machine}, unread)
+	assert.Equal(t, first, f.Report().GoHeap.Limit, "no limit goes")
+	assert.Equal(t, unread, lines(f.Report().GoHeap.Moves))
+	f.Moved([]platform.Limit{blind(256 * MiB), machine}, unread)
+	heap := f.Report().GoHeap
+	// At Open no page of the plan was present, and all of the use was others'.
+	least := 256*MiB - (100*MiB - followPresent) - budget.Beside(f.plan) - restReserve
+	memory, _ := budget.MemoryOf(f.plan)
+	assert.Equal(t, least-memory-(least-memory)/512, heap.Limit, "others have as much as before")
+	high := blind(200 * MiB)
+	high.Name = "cgroup memory.high"
+	f.Moved([]platform.Limit{high, blind(256 * MiB), machine}, unread)
+	newer := heap.Limit - 56*MiB
+	assert.InDelta(t, newer, f.Report().GoHeap.Limit, 56*MiB/512+1, "a new limit of a group")
+	high.Used = 100 * MiB
+	f.Moved([]platform.Limit{high, groupOf(256 * MiB), machine}, nil)
+	heap = f.Report().GoHeap
+	assert.Equal(t, f.share(high), heap.Limit)
+	moves := lines(heap.Moves)
+	assert.True(t, strings.HasPrefix(moves[len(moves)-1], "the use of cgroup memory.high can be read again, the use of "+
+		"cgroup memory.max can be read again: limit "), moves)
+	f.Moved([]platform.Limit{high, groupOf(256 * MiB), machine}, nil)
+	assert.Len(t, f.Report().GoHeap.Moves, len(moves), "once")
+	f.Moved([]platform.Limit{machine}, nil)
+	assert.Equal(t, "the rest of physical memory 31457280KiB", f.Report().GoHeap.From, "the limits are gone")
 }
 
 // TestCollectsForALimitBelowItsUse: Go's memory goes back when a limit falls below it, and the live
@@ -258,6 +377,26 @@ func TestLimitOfTheProgramStays(t *testing.T) {
 	f.Moved([]platform.Limit{groupOf(300 * MiB)}, nil)
 	assert.EqualValues(t, math.MaxInt64, debug.SetMemoryLimit(-1), "a higher one, too")
 	debug.SetMemoryLimit(ours)
+	f.Moved([]platform.Limit{groupOf(280 * MiB)}, nil)
+	assert.Equal(t, f.share(groupOf(280*MiB)), f.Report().GoHeap.Limit, "ours again")
+}
+
+// TestLimitOfTheProgramDuringAMove: a limit that the program sets while a move sets another stays.
+func TestLimitOfTheProgramDuringAMove(t *testing.T) {
+	const MiB, own = budget.MiB, 100 * budget.MiB
+	f := follow(t, restful(t), groupOf(512*MiB))
+	ours := debug.SetMemoryLimit(-1)
+	theirs := []int64{own, own + MiB}
+	defer budget.SetGoLimit(func(limit int64) int64 {
+		if limit >= 0 && len(theirs) != 0 {
+			debug.SetMemoryLimit(theirs[0])
+			theirs = theirs[1:]
+		}
+		return debug.SetMemoryLimit(limit)
+	})()
+	f.Moved([]platform.Limit{groupOf(256 * MiB)}, nil)
+	assert.EqualValues(t, own+MiB, debug.SetMemoryLimit(ours))
+	assert.Regexp(t, `^a limit that the program has set `, f.Report().GoHeap.From)
 	f.Moved([]platform.Limit{groupOf(280 * MiB)}, nil)
 	assert.Equal(t, f.share(groupOf(280*MiB)), f.Report().GoHeap.Limit, "ours again")
 }
@@ -313,7 +452,7 @@ func TestNumberStaysAsLimitsMove(t *testing.T) {
 	assert.Zero(t, heap.Reserve)
 	assert.Equal(t, 3, strings.Count(out.String(), "\n"), "the first, the second, the fourth")
 	assert.Regexp(t, fmt.Sprintf(`^upfront: budget "small": cgroup memory.max is %d bytes, and the process needs %d: `+
-		`plan %d, go_heap 67108864, others and reserve \d+; 1 bytes are missing; `, fits-1, fits, memory), out.String())
+		`plan %d, go_heap 67108864, page tables 131072, outside and other processes \d+; 1 bytes are missing; `, fits-1, fits, memory), out.String())
 }
 
 func TestUnreadLimitsAreReported(t *testing.T) {
@@ -341,6 +480,31 @@ func TestOutsideIsTaken(t *testing.T) {
 	share := limit.Bytes - 150*MiB - memory - budget.Beside(f.plan) - restReserve
 	assert.Equal(t, share-share/512, f.Report().GoHeap.Limit)
 	assert.Less(t, f.Report().GoHeap.Limit, without)
+}
+
+// TestNoWatchIsReported: a report of a Rest says that it doesn't follow limits, unless no cgroup can
+// limit the process.
+func TestNoWatchIsReported(t *testing.T) {
+	reason := errors.New("platform: watch limits: open proc/self/cgroup: permission denied")
+	number := fresh(t, small())
+	number.GoHeap = 64 * budget.MiB
+	for _, c := range []struct {
+		plan budget.Plan
+		err  error
+		want bool
+	}{
+		{restful(t), reason, true}, {number, reason, false},
+		{restful(t), fmt.Errorf("no cgroup: %w", errors.ErrUnsupported), false},
+	} {
+		restore, back := budget.SetLimits(groupOf(512*budget.MiB)), budget.FailWatch(c.err)
+		b := open(t, c.plan)
+		const line = `go_heap: "rest" doesn't follow limits: `
+		assert.Equal(t, c.want, slices.Contains(b.Report().NotGranted, line+reason.Error()), "%v", b.Report().NotGranted)
+		assert.Equal(t, c.want, strings.Contains(fmt.Sprint(b.Report().NotGranted), line))
+		require.NoError(t, b.Close())
+		back()
+		restore()
+	}
 }
 
 func TestEventsOfTheKernel(t *testing.T) {

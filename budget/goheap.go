@@ -131,6 +131,16 @@ const restReserve = 16 * MiB
 type limitShare struct {
 	limit platform.Limit
 	share uint64
+	taken takenBytes
+	// stale reports that the use of a limit couldn't be read when the share was computed.
+	stale bool
+}
+
+// takenBytes is the bytes of a limit that other processes and memory outside the plan take.
+type takenBytes struct {
+	bytes   uint64
+	outside uint64 // the part of bytes that is the process's own
+	isSplit bool   // outside is known
 }
 
 // goRest returns the Go heap of a plan with a Rest: the smallest of the bytes that the limits leave
@@ -153,7 +163,7 @@ func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap,
 				limit.Name, SizeText(limit.Bytes), SizeText(share-share%KiB), SizeText(least), SizeText(left-left%KiB),
 				SizeText(c.size+c.cHeap+c.beside), c.text, SizeText(restReserve), c.lower, limit.Raise)
 		}
-		shares = append(shares, limitShare{limit, share})
+		shares = append(shares, limitShare{limit: limit, share: share, taken: takenBytes{bytes: limit.Bytes - left}})
 	}
 	if heap, _ = p.leastRest(shares); heap.From == "" {
 		return heap, nil, errors.New(`go_heap is "rest", but this system shows no limit of memory; set go_heap to a size, or ` +
@@ -194,6 +204,18 @@ func restOf(limit platform.Limit, left uint64, c claim) uint64 {
 		share -= share / pageEntries // its own page tables
 	}
 	return share
+}
+
+// restNeeds is the reverse of restOf: the bytes that a limit has to leave beside the plan for a Go
+// heap.
+func restNeeds(limit platform.Limit, heap uint64) uint64 {
+	switch mapped, _ := goMemory(); {
+	case limit.Name == "RLIMIT_AS" && heap > mapped:
+		return mapped + (heap-mapped+goArenaSize-1)/goArenaSize*goArenaSize
+	case countsAddresses(limit) || heap == 0:
+		return heap
+	}
+	return heap + (heap-1)/(pageEntries-1)
 }
 
 // goArenaSize is the unit in which the runtime reserves addresses for its heap.

@@ -60,7 +60,11 @@ func (r Report) String() string {
 	fmt.Fprintf(&out, "  memory: %s reserved, %s committed, %s resident\n", SizeText(r.Reserved), SizeText(r.Committed),
 		SizeText(r.Resident))
 	if r.Cost != (Cost{}) { // zero in a report of an earlier version
-		fmt.Fprintf(&out, "  cost: %s\n", r.Cost)
+		cost := "cost"
+		if len(r.GoHeap.Moves) != 0 { // the Go heap's limit may be another one now
+			cost = "cost as of Open"
+		}
+		fmt.Fprintf(&out, "  %s: %s\n", cost, r.Cost)
 		out.WriteString(r.goHeapText())
 	}
 	out.WriteString(r.Outside.text())
