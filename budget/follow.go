@@ -157,9 +157,10 @@ func (b *Budget) moveLimits(limits []platform.Limit, unread []string) (warned []
 // that stays keeps its share, also if other processes use more. changed has the shares with a new
 // bound, and those whose use can be read again. first reports a look that only compares.
 //
-// While a file can't be read, a limit that isn't in the list stays, and others are taken to have at
-// least as much of a limit as before.
-func (b *Budget) sharesOf(limits []platform.Limit, first bool) (shares []limitShare, text string, changed []limitShare) {
+// While a file can't be read, a limit that isn't in the list stays, and others are taken to have as
+// much of a limit as before: the use in the list may be an earlier one, when the Go heap had more.
+func (b *Budget) sharesOf(limits []platform.Limit, first bool) (shares []limitShare, text string,
+	changed []limitShare) {
 	f := &b.follow
 	var changes []string
 	same := func(a, b platform.Limit) bool { return a.Name == b.Name && a.Raise == b.Raise }
@@ -176,14 +177,14 @@ func (b *Budget) sharesOf(limits []platform.Limit, first bool) (shares []limitSh
 			continue
 		}
 		share := limitShare{limit: limit, stale: isStale}
-		if !first {
+		switch {
+		case first:
+		case isStale && at < 0:
+			share.taken = f.mostTaken(limit).withOutside(b)
+		case isStale:
+			share.taken = old.taken.withOutside(b)
+		default:
 			share.taken = b.taken(limit)
-		}
-		if isStale && at < 0 {
-			old.taken = f.mostTaken(limit)
-		}
-		if isStale && old.taken.bytes > share.taken.bytes {
-			share.taken = old.taken
 		}
 		if f.isRest {
 			left := limit.Bytes - min(limit.Bytes, share.taken.bytes)
@@ -245,6 +246,11 @@ func (b *Budget) taken(limit platform.Limit) (t takenBytes) {
 		own += b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
 	}
 	t.bytes = limit.Used - min(limit.Used, own)
+	return t.withOutside(b)
+}
+
+// withOutside returns the bytes, and at least the Outside of now.
+func (t takenBytes) withOutside(b *Budget) takenBytes {
 	if o := measureOutside(b); o.Unknown == "" {
 		t.bytes = max(t.bytes, o.Bytes)
 		t.outside, t.isSplit = o.Bytes, true
@@ -465,10 +471,10 @@ func (b *Budget) shortages(shares []limitShare, heap uint64) (warned []Warning) 
 		w := Warning{Arena: s.limit.Name, Key: s.limit.Raise, Used: need, Size: s.limit.Bytes,
 			Labels: [3]scope.Usage{{Name: "plan", Bytes: c.size}, {Name: cHeapKey, Bytes: c.cHeap},
 				{Name: "go_heap", Bytes: heap}},
-			beside: [4]scope.Usage{tables, {Name: "outside", Bytes: s.taken.outside},
+			Beside: [4]scope.Usage{tables, {Name: "outside", Bytes: s.taken.outside},
 				{Name: "other processes", Bytes: s.taken.bytes - s.taken.outside}, {Name: "reserve", Bytes: reserve}}}
 		if !s.taken.isSplit {
-			w.beside[2].Name = "outside and other processes"
+			w.Beside[2].Name = "outside and other processes"
 		}
 		warned = append(warned, w)
 	}
@@ -511,7 +517,7 @@ func (w Warning) limitText() string {
 		return text + "; raise memory.high or memory.max of this group, or lower the plan"
 	}
 	var parts []string
-	for _, u := range slices.Concat(w.Labels[:], w.beside[:]) {
+	for _, u := range slices.Concat(w.Labels[:], w.Beside[:]) {
 		if u.Bytes != 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", u.Name, u.Bytes))
 		}

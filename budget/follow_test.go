@@ -311,35 +311,35 @@ func TestMoveWithoutDescriptors(t *testing.T) {
 	const MiB = budget.MiB
 	unread := []string{"the use of memory can't be read: too many open files"}
 	machine := platform.Limit{Name: "physical memory", Bytes: 30 * budget.GiB, Used: budget.GiB, Raise: "a machine"}
-	blind := func(bytes uint64) platform.Limit {
-		l := groupOf(bytes)
-		l.Used = 0
-		return l
-	}
 	f := follow(t, restful(t), groupOf(512*MiB), machine)
 	first := f.Report().GoHeap.Limit
 	f.Moved([]platform.Limit{machine}, unread)
 	assert.Equal(t, first, f.Report().GoHeap.Limit, "no limit goes")
 	assert.Equal(t, unread, lines(f.Report().GoHeap.Moves))
-	f.Moved([]platform.Limit{blind(256 * MiB), machine}, unread)
-	heap := f.Report().GoHeap
 	// At Open no page of the plan was present, and all of the use was others'.
-	least := 256*MiB - (100*MiB - followPresent) - budget.Beside(f.plan) - restReserve
 	memory, _ := budget.MemoryOf(f.plan)
-	assert.Equal(t, least-memory-(least-memory)/512, heap.Limit, "others have as much as before")
-	high := blind(200 * MiB)
-	high.Name = "cgroup memory.high"
-	f.Moved([]platform.Limit{high, blind(256 * MiB), machine}, unread)
-	newer := heap.Limit - 56*MiB
-	assert.InDelta(t, newer, f.Report().GoHeap.Limit, 56*MiB/512+1, "a new limit of a group")
+	others := 100*MiB - followPresent + budget.Beside(f.plan) + memory + restReserve
+	group := groupOf(256 * MiB)
+	for _, group.Used = range []uint64{0, 250 * MiB} { // an earlier use, when the Go heap had less or more
+		group.Bytes -= MiB
+		f.Moved([]platform.Limit{group, machine}, unread)
+		share := group.Bytes - others
+		assert.Equal(t, share-share/512, f.Report().GoHeap.Limit, "others have as much as before")
+	}
+	high := groupOf(200 * MiB)
+	high.Name, high.Used = "cgroup memory.high", 0
+	f.Moved([]platform.Limit{high, group, machine}, unread)
+	share := high.Bytes - others
+	assert.Equal(t, share-share/512, f.Report().GoHeap.Limit, "a new limit of a group")
+	group.Used = 100 * MiB
 	high.Used = 100 * MiB
-	f.Moved([]platform.Limit{high, groupOf(256 * MiB), machine}, nil)
-	heap = f.Report().GoHeap
+	f.Moved([]platform.Limit{high, group, machine}, nil)
+	heap := f.Report().GoHeap
 	assert.Equal(t, f.share(high), heap.Limit)
 	moves := lines(heap.Moves)
 	assert.True(t, strings.HasPrefix(moves[len(moves)-1], "the use of cgroup memory.high can be read again, the use of "+
 		"cgroup memory.max can be read again: limit "), moves)
-	f.Moved([]platform.Limit{high, groupOf(256 * MiB), machine}, nil)
+	f.Moved([]platform.Limit{high, group, machine}, nil)
 	assert.Len(t, f.Report().GoHeap.Moves, len(moves), "once")
 	f.Moved([]platform.Limit{machine}, nil)
 	assert.Equal(t, "the rest of physical memory 31457280KiB", f.Report().GoHeap.From, "the limits are gone")
@@ -452,7 +452,8 @@ func TestNumberStaysAsLimitsMove(t *testing.T) {
 	assert.Zero(t, heap.Reserve)
 	assert.Equal(t, 3, strings.Count(out.String(), "\n"), "the first, the second, the fourth")
 	assert.Regexp(t, fmt.Sprintf(`^upfront: budget "small": cgroup memory.max is %d bytes, and the process needs %d: `+
-		`plan %d, go_heap 67108864, page tables 131072, outside and other processes \d+; 1 bytes are missing; `, fits-1, fits, memory), out.String())
+		`plan %d, go_heap 67108864, page tables 131072, outside and other processes \d+; 1 bytes are missing; `,
+		fits-1, fits, memory), out.String())
 }
 
 func TestUnreadLimitsAreReported(t *testing.T) {

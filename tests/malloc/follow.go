@@ -39,6 +39,8 @@ var kept [][]byte
 //	garbage BYTES  allocate bytes on the Go heap, and keep none; print the collections
 //	quiet          return Go's free memory to the system
 //	moved LIMIT    wait until the collector's limit is another one
+//	full           open files until there is no free file descriptor
+//	free           close them
 func follow(_ args, out io.Writer) (int, error) {
 	b, err := budget.Open(budget.Plan{
 		Name:    "pond",
@@ -74,6 +76,7 @@ func follow(_ args, out io.Writer) (int, error) {
 		kept = append(kept, fresh())
 	}
 	fmt.Fprintln(out, "limit", debug.SetMemoryLimit(-1), "share", b.Report().GoHeap.Limit)
+	var files []*os.File
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		command, number := "", int64(0)
 		_, _ = fmt.Sscan(lines.Text(), &command, &number) // a command may lack the number
@@ -85,6 +88,20 @@ func follow(_ args, out io.Writer) (int, error) {
 			}
 			heap := b.Report().GoHeap
 			fmt.Fprintln(out, "collections", heap.Collections-before, "used", heap.Used)
+		case "full":
+			for {
+				file, err := os.Open(os.DevNull)
+				if err != nil {
+					fmt.Fprintln(out, "full", len(files))
+					break
+				}
+				files = append(files, file)
+			}
+		case "free":
+			for _, file := range files {
+				_ = file.Close() // only read
+			}
+			files = nil
 		case "quiet":
 			debug.FreeOSMemory()
 			fmt.Fprintln(out, "quiet")

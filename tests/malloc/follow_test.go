@@ -22,7 +22,8 @@ import (
 
 // TestFollowsALimit: in a cgroup whose limit falls from 512 MiB to 256 and rises to 1024, the
 // collector's limit follows. The program has garbage, C's heap and a region meanwhile, isn't ended,
-// and collects no more often than its garbage needs.
+// and collects no more often than its garbage needs. The limit also follows while the program has no
+// free file descriptor.
 func TestFollowsALimit(t *testing.T) {
 	step.Needs(t, step.Check)
 	if arena_c.Race || arena_c.Asan || arena_c.Checked {
@@ -34,7 +35,7 @@ func TestFollowsALimit(t *testing.T) {
 		t.Skip(step.Unproven + why)
 	}
 	defer func() { assert.NoError(t, os.Remove(group)) }()
-	cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group, os.Args[0], "follow")
+	cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && ulimit -n 40 && exec "$@"`, group, os.Args[0], "follow")
 	cmd.Env = append(os.Environ(), childVariable+"=1", "GOMEMLIMIT=off")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -102,16 +103,35 @@ func TestFollowsALimit(t *testing.T) {
 	move(1024 * MiB)
 	assert.Greater(t, limit, uint64(1024*MiB-followRegion-followCHeap-64*MiB))
 	assert.Greater(t, garbage(1024*MiB), uint64(256*MiB))
+	third := share
+	tell("full")
+	count, _ := reply("full")
+	t.Logf("%d files more, and no file descriptor is free", count)
+	tell("quiet")
+	reply("quiet")
+	move(384 * MiB)
+	fourth := share
+	assert.Less(t, limit, uint64(384*MiB-followRegion-followCHeap))
+	assert.Greater(t, limit, uint64(384*MiB-followRegion-followCHeap-reserve-outside))
+	tell("free")
+	tell("moved %d", limit)
+	limit, share = reply("limit")
+	t.Logf("Go's limit is %d KiB without file descriptors, and %d KiB with", fourth/budget.KiB, limit/budget.KiB)
+	assert.InDelta(t, fourth, limit, outside)
 	require.NoError(t, in.Close())
 	var text strings.Builder
 	_, err = out.WriteTo(&text)
 	require.NoError(t, err)
 	require.NoError(t, cmd.Wait(), text.String())
 	for _, step := range []struct{ from, to, was, is uint64 }{
-		{512 * MiB, 256 * MiB, first, second}, {256 * MiB, 1024 * MiB, second, share},
+		{512 * MiB, 256 * MiB, first, second}, {256 * MiB, 1024 * MiB, second, third},
+		{1024 * MiB, 384 * MiB, third, fourth},
 	} {
 		size := budget.SizeText
 		assert.Regexp(t, fmt.Sprintf(`(?m)^  Go heap: \S+Z cgroup .*%s -> %s.*: limit %s -> %s$`, size(step.from),
 			size(step.to), size(step.was), size(step.is)), text.String())
 	}
+	assert.Regexp(t, fmt.Sprintf(`(?m)^  Go heap: \S+Z the use of cgroup .* can be read again: limit %s -> %s$`,
+		budget.SizeText(fourth), budget.SizeText(share)), text.String())
+	t.Log(text.String())
 }
