@@ -80,8 +80,8 @@ func (f *follower) goHeap() GoHeap {
 }
 
 // followLimits begins to follow the limits of the process, if the plan limits the Go heap. Where
-// the system has no watch, the limits stay as of Open, and Report.NotGranted says so if a cgroup may
-// limit the process.
+// the system has no watch, the limits stay as of Open, and Report.NotGranted says so if a cgroup
+// may limit the process.
 func (b *Budget) followLimits(l layout) {
 	if b.plan.GoHeap == 0 {
 		return
@@ -471,10 +471,10 @@ func (b *Budget) shortages(shares []limitShare, heap uint64) (warned []Warning) 
 		w := Warning{Arena: s.limit.Name, Key: s.limit.Raise, Used: need, Size: s.limit.Bytes,
 			Labels: [3]scope.Usage{{Name: "plan", Bytes: c.size}, {Name: cHeapKey, Bytes: c.cHeap},
 				{Name: "go_heap", Bytes: heap}},
-			Beside: [4]scope.Usage{tables, {Name: "outside", Bytes: s.taken.outside},
+			Others: [4]scope.Usage{tables, {Name: "outside", Bytes: s.taken.outside},
 				{Name: "other processes", Bytes: s.taken.bytes - s.taken.outside}, {Name: "reserve", Bytes: reserve}}}
 		if !s.taken.isSplit {
-			w.Beside[2].Name = "outside and other processes"
+			w.Others[2].Name = "outside and other processes"
 		}
 		warned = append(warned, w)
 	}
@@ -517,7 +517,7 @@ func (w Warning) limitText() string {
 		return text + "; raise memory.high or memory.max of this group, or lower the plan"
 	}
 	var parts []string
-	for _, u := range slices.Concat(w.Labels[:], w.Beside[:]) {
+	for _, u := range slices.Concat(w.Labels[:], w.Others[:]) {
 		if u.Bytes != 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", u.Name, u.Bytes))
 		}

@@ -233,7 +233,7 @@ func TestGoHeapOfALimitBelowItsUse(t *testing.T) {
 		f.Moved([]platform.Limit{groupOf(88 * MiB)}, nil)
 		assert.EqualValues(t, 6*MiB, f.Report().GoHeap.Limit, "a small live heap keeps 4 MiB")
 		assert.Len(t, f.warned, 2)
-		for _, live := range []uint64{8 * MiB, 40 * MiB, 48 * MiB} { // and at last the rest of 88 MiB
+		for _, live := range []uint64{8 * MiB, 40 * MiB, 48 * MiB} { // at last the rest of 88 MiB
 			f.setLive(own + live)
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
@@ -242,7 +242,7 @@ func TestGoHeapOfALimitBelowItsUse(t *testing.T) {
 		last := lines(f.Report().GoHeap.Moves)
 		require.Len(t, last, 5)
 		assert.Equal(t, "the live heap is larger: limit 6144KiB -> 63488KiB", last[3], "three settlings are a line")
-		assert.True(t, strings.HasPrefix(last[4], "cgroup memory.max 90112KiB -> 524288KiB: limit 63488KiB -> "), last[4])
+		assert.Regexp(t, "^cgroup memory.max 90112KiB -> 524288KiB: limit 63488KiB -> ", last[4])
 		require.NoError(t, f.Close())
 		time.Sleep(10 * time.Second) // and no goroutine of the bubble is left
 	})
@@ -320,7 +320,7 @@ func TestMoveWithoutDescriptors(t *testing.T) {
 	memory, _ := budget.MemoryOf(f.plan)
 	others := 100*MiB - followPresent + budget.Beside(f.plan) + memory + restReserve
 	group := groupOf(256 * MiB)
-	for _, group.Used = range []uint64{0, 250 * MiB} { // an earlier use, when the Go heap had less or more
+	for _, group.Used = range []uint64{0, 250 * MiB} { // as of another time
 		group.Bytes -= MiB
 		f.Moved([]platform.Limit{group, machine}, unread)
 		share := group.Bytes - others
@@ -337,8 +337,8 @@ func TestMoveWithoutDescriptors(t *testing.T) {
 	heap := f.Report().GoHeap
 	assert.Equal(t, f.share(high), heap.Limit)
 	moves := lines(heap.Moves)
-	assert.True(t, strings.HasPrefix(moves[len(moves)-1], "the use of cgroup memory.high can be read again, the use of "+
-		"cgroup memory.max can be read again: limit "), moves)
+	assert.Regexp(t, "^the use of cgroup memory.high can be read again, the use of cgroup memory.max can be read "+
+		"again: limit ", moves[len(moves)-1])
 	f.Moved([]platform.Limit{high, group, machine}, nil)
 	assert.Len(t, f.Report().GoHeap.Moves, len(moves), "once")
 	f.Moved([]platform.Limit{machine}, nil)
@@ -483,8 +483,8 @@ func TestOutsideIsTaken(t *testing.T) {
 	assert.Less(t, f.Report().GoHeap.Limit, without)
 }
 
-// TestNoWatchIsReported: a report of a Rest says that it doesn't follow limits, unless no cgroup can
-// limit the process.
+// TestNoWatchIsReported: a report of a Rest says that it doesn't follow limits, unless no cgroup
+// can limit the process.
 func TestNoWatchIsReported(t *testing.T) {
 	reason := errors.New("platform: watch limits: open proc/self/cgroup: permission denied")
 	number := fresh(t, small())
@@ -500,8 +500,9 @@ func TestNoWatchIsReported(t *testing.T) {
 		restore, back := budget.SetLimits(groupOf(512*budget.MiB)), budget.FailWatch(c.err)
 		b := open(t, c.plan)
 		const line = `go_heap: "rest" doesn't follow limits: `
-		assert.Equal(t, c.want, slices.Contains(b.Report().NotGranted, line+reason.Error()), "%v", b.Report().NotGranted)
-		assert.Equal(t, c.want, strings.Contains(fmt.Sprint(b.Report().NotGranted), line))
+		list := b.Report().NotGranted
+		assert.Equal(t, c.want, slices.Contains(list, line+reason.Error()), "%v", list)
+		assert.Equal(t, c.want, strings.Contains(fmt.Sprint(list), line))
 		require.NoError(t, b.Close())
 		back()
 		restore()

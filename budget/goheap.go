@@ -206,8 +206,8 @@ func restOf(limit platform.Limit, left uint64, c claim) uint64 {
 	return share
 }
 
-// restNeeds is the reverse of restOf: the bytes that a limit has to leave beside the plan for a Go
-// heap.
+// restNeeds is the reverse of restOf: the bytes that a limit has to leave, after the plan and the
+// reserve, for a Go heap.
 func restNeeds(limit platform.Limit, heap uint64) uint64 {
 	switch mapped, _ := goMemory(); {
 	case limit.Name == "RLIMIT_AS" && heap > mapped:

@@ -52,17 +52,17 @@ type Plan struct {
 	// When a limit of the process's group, or of a group above, is changed in place, the budget
 	// computes GoHeap again, mostly within milliseconds, and sets the runtime's memory limit. It
 	// then subtracts the memory [Outside] as it is measured at that time. Growth of that memory
-	// alone never moves the limit. In race builds Outside isn't known, and only the use of the limit
-	// counts: the race detector's shadow memory isn't subtracted as it grows. While the process
-	// lacks file descriptors, its use can't be read: bounds are followed, other memory counts as
-	// last measured, and the sum is repeated once the use can be read.
+	// alone never moves the limit. In race builds Outside isn't known, and only the use of the
+	// limit counts: the race detector's shadow memory isn't subtracted as it grows. While the
+	// process lacks file descriptors, its use can't be read. The budget then follows bounds, and
+	// other memory counts as last measured. It computes GoHeap again once the use can be read.
 	//
 	// If the Go heap has more than its new limit, the budget collects garbage and returns free
-	// memory to the system. The limit never falls below the live heap with a margin of a quarter, at
-	// least 4 MiB, because the collector would run all the time. A limit that the program has set
-	// since by debug.SetMemoryLimit stays. A GoHeap of a number stays too; only warnings and the
-	// report follow the limits. Report.GoHeap.Moves names each change. If the process can't see the
-	// limits of its cgroup, Report.NotGranted says so.
+	// memory to the system. The limit never falls below the live heap with a margin of a quarter,
+	// at least 4 MiB, because the collector would run all the time. A limit that the program has
+	// set since by debug.SetMemoryLimit stays. A GoHeap of a number stays too; only warnings and
+	// the report follow the limits. Report.GoHeap.Moves names each change. If the process can't see
+	// the limits of its cgroup, Report.NotGranted says so.
 	//
 	// If a limit falls below the bytes that the process holds, nothing is taken from regions and
 	// C's heap: OnWarn gets a [Warning]. In version 2 of cgroups the kernel may end a process of

@@ -45,7 +45,7 @@ import (
 // the bytes that the plan, C's heap and the Go heap need, Arena is the limit's name ("cgroup
 // memory.max"), Key the ways to raise it, Size its new bound, and Used the bytes that are needed.
 // Labels are then the plan, C's heap and the Go heap: its live objects with a margin if GoHeap is
-// the Rest. Beside is the other parts of Used. A limit that is higher by Used - Size bytes is
+// the Rest. Others has the other parts of Used. A limit that is higher by Used - Size bytes is
 // enough. Nothing is taken from the plan. If the kernel counts events of memory in a cgroup of the
 // process, Arena is "cgroup", Events has the counts, and Size is the limit of the Go heap. A
 // goroutine of the library calls OnWarn, for events at most once a second for each cgroup. Without
@@ -63,9 +63,9 @@ type Warning struct {
 	// Events are the kernel's events since the last warning of the cgroup. File is "" in other
 	// warnings.
 	Events platform.LimitEvents
-	// Beside is the rest of Used if Arena is a limit: page tables or threads, the memory [Outside],
-	// other processes, and the reserve of the Rest. Only Name and Bytes are set.
-	Beside [4]scope.Usage
+	// Others has the rest of Used if Arena is a limit: page tables or threads, the memory
+	// [Outside], other processes, and the reserve of the Rest. Only Name and Bytes are set.
+	Others [4]scope.Usage
 }
 
 // String returns the warning as one line of text, like that of a [scope.FullError].

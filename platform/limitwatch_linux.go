@@ -306,8 +306,8 @@ func countIn(text []byte, key string) uint64 {
 	return value
 }
 
-// report passes the limits on. Their bounds are those of the last look: a file that is opened anew
-// may have changed since, or there may be no file descriptor for it.
+// report passes the limits on. Their bounds are those of the last look: there may be no file
+// descriptor to open a file again.
 func (w *limitWatch) report() {
 	k := &w.kept
 	k.faults = k.faults[:0]

@@ -255,7 +255,8 @@ func TestLimitsMoveWithoutDescriptors(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{"memory.max 0/512; /sys/fs/cgroup/a/memory.max can't be read (open " +
 			"sys/fs/cgroup/a/memory.max: too many open files): no limit of it is known"}, w.moves)
-		assert.Equal(t, []string{"memory.max 0/300; memory.max 0/512; "}, w.after(lookPause, above+"/memory.max", "300\n"))
+		assert.Equal(t, []string{"memory.max 0/300; memory.max 0/512; "},
+			w.after(lookPause, above+"/memory.max", "300\n"))
 	})
 	synctest.Test(t, func(t *testing.T) {
 		const limit, stat = cg1 + "/memory.limit_in_bytes", cg1 + "/memory.stat"
@@ -264,7 +265,8 @@ func TestLimitsMoveWithoutDescriptors(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{name1 + " 50/256; " + name1 + " 50/1000; "}, w.moves)
 		w.setFull(true)
-		assert.Equal(t, name1+" 50/200; "+name1+" 50/1000; "+fmt.Sprintf(lost, "sys/fs/cgroup/memory/memory.usage_in_bytes"),
+		usage := fmt.Sprintf(lost, "sys/fs/cgroup/memory/memory.usage_in_bytes")
+		assert.Equal(t, name1+" 50/200; "+name1+" 50/1000; "+usage,
 			w.after(lookPause, stat, "hierarchical_memory_limit 200\ntotal_active_file 60\n")[0])
 	})
 }

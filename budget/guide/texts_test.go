@@ -170,7 +170,7 @@ var full = []message{
 			Used: 320 * budget.MiB, Size: 256 * budget.MiB,
 			Labels: [3]scope.Usage{{Name: "plan", Bytes: 128 * budget.MiB}, {Name: "c_heap", Bytes: 64 * budget.MiB},
 				{Name: "go_heap", Bytes: 100 * budget.MiB}},
-			Beside: [4]scope.Usage{{Name: "page tables", Bytes: budget.MiB}, {Name: "outside", Bytes: 7 * budget.MiB},
+			Others: [4]scope.Usage{{Name: "page tables", Bytes: budget.MiB}, {Name: "outside", Bytes: 7 * budget.MiB},
 				{Name: "other processes", Bytes: 4 * budget.MiB}, {Name: "reserve", Bytes: 16 * budget.MiB}}}.String()
 	}},
 	{"limits", func() string {

@@ -22,8 +22,8 @@ import (
 
 // TestFollowsALimit: in a cgroup whose limit falls from 512 MiB to 256 and rises to 1024, the
 // collector's limit follows. The program has garbage, C's heap and a region meanwhile, isn't ended,
-// and collects no more often than its garbage needs. The limit also follows while the program has no
-// free file descriptor.
+// and collects no more often than its garbage needs. The limit also follows while the program has
+// no free file descriptor.
 func TestFollowsALimit(t *testing.T) {
 	step.Needs(t, step.Check)
 	if arena_c.Race || arena_c.Asan || arena_c.Checked {
@@ -35,7 +35,8 @@ func TestFollowsALimit(t *testing.T) {
 		t.Skip(step.Unproven + why)
 	}
 	defer func() { assert.NoError(t, os.Remove(group)) }()
-	cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && ulimit -n 40 && exec "$@"`, group, os.Args[0], "follow")
+	cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && ulimit -n 40 && exec "$@"`, group, os.Args[0],
+		"follow")
 	cmd.Env = append(os.Environ(), childVariable+"=1", "GOMEMLIMIT=off")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
