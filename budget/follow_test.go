@@ -281,9 +281,12 @@ func TestMissingBytesEndAShortage(t *testing.T) {
 				assert.Regexp(t, c.parts+"; ", warned[0].String())
 				need := warned[0].Used
 				assert.Empty(t, move(need), "%s: %s", c.name, warned[0])
+				const short = "the live heap with a margin; "
+				assert.NotContains(t, f.Report().GoHeap.From, short, "the rest is enough")
 				if warned = move(need - 1); assert.Len(t, warned, 1) {
 					assert.Equal(t, need, warned[0].Used)
 				}
+				assert.Contains(t, f.Report().GoHeap.From, short)
 				require.NoError(t, f.Close())
 			})
 		}
