@@ -484,13 +484,7 @@ func (b *Budget) shortages(shares []limitShare, heap uint64) (warned []Warning) 
 // limitEvents reports the kernel's events of a group. The watch calls it.
 func (b *Budget) limitEvents(e platform.LimitEvents) {
 	f := &b.follow
-	f.mu.Lock()
-	sum := &f.heap.Events
-	sum.File, sum.Stalled = e.File, e.Stalled
-	sum.High, sum.Max, sum.OOM = sum.High+e.High, sum.Max+e.Max, sum.OOM+e.OOM
-	limit := f.heap.Limit
-	f.mu.Unlock()
-	b.warnOfLimit(Warning{Arena: "cgroup", Key: "go_heap", Used: 0, Size: limit, Events: e}, &f.pressed)
+	b.warnOfLimit(Warning{Arena: "cgroup", Key: "go_heap", Size: f.goHeap().Limit, Events: e}, &f.pressed)
 }
 
 // warnOfLimit passes a warning to OnWarn. Without an OnWarn it writes the first one, and each that

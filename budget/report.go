@@ -9,7 +9,6 @@ import (
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget/internal/seam"
-	"github.com/upfront-mem/upfront/platform"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/stack"
 )
@@ -346,8 +345,4 @@ type GoHeap struct {
 	// Moves has the last 16 changes of the limits of the process since Open, a line each, with the
 	// time and the change of Limit.
 	Moves []string `json:"moves,omitempty"`
-	// Events has the sums of the kernel's events of memory since Open, with the file and the
-	// pressure of the last ones. It is zero if there were none, or if the kernel doesn't count them
-	// ([platform.WatchLimits]).
-	Events platform.LimitEvents `json:"events,omitzero"`
 }

@@ -132,10 +132,6 @@ func (r Report) goHeapText() string {
 	for _, line := range r.GoHeap.Moves {
 		fmt.Fprintf(&out, "  Go heap: %s\n", line)
 	}
-	if e := r.GoHeap.Events; e.File != "" {
-		fmt.Fprintf(&out, "  Go heap: %s: above memory.high %s, at memory.max %s, out of memory %s\n", e.File,
-			times(int(e.High)), times(int(e.Max)), times(int(e.OOM)))
-	}
 	return out.String()
 }
 

@@ -444,11 +444,6 @@ func heapLines(heap budget.GoHeap) []reportLine {
 	for _, move := range heap.Moves {
 		lines = append(lines, reportLine{kind: noteLine, class: "heap", name: move})
 	}
-	if e := heap.Events; e.File != "" {
-		lines = append(lines, reportLine{kind: noteLine, class: "heap", name: fmt.Sprintf("the kernel's events in %s: "+
-			"above memory.high %s, at memory.max %s, out of memory %s", e.File, many(e.High, "time"),
-			many(e.Max, "time"), many(e.OOM, "time"))})
-	}
 	return lines
 }
 
