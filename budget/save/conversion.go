@@ -26,15 +26,14 @@ type Conversion struct {
 // refuse the file. It fails if a file is damaged, if the programs have other plans, regions or
 // data, if the program has no [State.Version], or an older one, and for snapshots of more than 1
 // GiB.
-func ConvertFiles(a, against io.Reader) ([]Conversion, error) {
-	old, err := readFile(a)
-	if err != nil {
-		return nil, fmt.Errorf("A: %w", err)
+func ConvertFiles(a, against io.Reader) (list []Conversion, err error) {
+	var files [2]*file
+	for i, rd := range []io.Reader{a, against} {
+		if files[i], err = readFile(rd); err != nil {
+			return nil, fmt.Errorf("%s: %w", []string{"A", "B"}[i], err)
+		}
 	}
-	now, err := readFile(against)
-	if err != nil {
-		return nil, fmt.Errorf("B: %w", err)
-	}
+	old, now := files[0], files[1]
 	if old.Fingerprint == now.Fingerprint {
 		return nil, nil
 	}
