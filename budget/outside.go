@@ -21,8 +21,7 @@ import (
 //
 // The memory of another budget doesn't count, unless its block is of [OpenIn] and of no budget. The
 // zeroed data of the program and its libraries counts as their files. Before Linux 6.7 some pages
-// count that take no memory ([platform.AppendAnonymous]). With -asan the sanitizer's memory counts;
-// in race builds nothing is known.
+// count that take no memory ([platform.AppendAnonymous]). In race and asan builds nothing is known.
 type Outside struct {
 	Bytes uint64 `json:"bytes"`
 	// Error is the most bytes of Bytes that may be Go's, by the runtime's own totals. A kernel
@@ -54,6 +53,9 @@ var appendAnonymous = platform.AppendAnonymous
 // outside looks at the process. Any goroutine may call it. Without texts it makes no Go allocation
 // once it has room for the list of mappings.
 func (b *Budget) outside(texts bool) (o Outside) {
+	if arena_c.Asan {
+		return Outside{Unknown: "AddressSanitizer maps terabytes of addresses"}
+	}
 	l := &lookOutside
 	l.Lock()
 	defer l.Unlock()
