@@ -9,7 +9,8 @@ import (
 
 // warmRuntime makes the Go runtime allocate now, not in the middle of play. A new thread
 // allocates on the Go heap; the runtime starts it when all others are busy or wait in the kernel. A
-// processor's first timer also allocates. The runtime reuses both, so one warm-up is enough.
+// processor's first timer also allocates. So does a goroutine, such as a timer's, if more of them
+// run at once than before. The runtime reuses all three, so one warm-up is enough.
 func warmRuntime() {
 	processors := runtime.GOMAXPROCS(0)
 	threads := processors + 4 // all processors run while some threads wait in the kernel
@@ -26,7 +27,7 @@ func warmRuntime() {
 				for running.Load() < int32(processors) {
 					// No goroutine yields, so each is on a processor of its own.
 				}
-				for range 8 {
+				for range 32 {
 					timers.Add(1)
 					time.AfterFunc(time.Millisecond, timers.Done)
 				}
