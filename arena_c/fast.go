@@ -255,7 +255,7 @@ func Put[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers, x *
 	if p.Gen == gen && i < uintptr(p.Count) && i*unsafe.Sizeof(Chunk[T]{}) == offset {
 		if state := (*uint8)(unsafe.Add(first, ^i)); *state == ChunkLive {
 			if Race {
-				raceDead(unsafe.Pointer(x), unsafe.Sizeof(Chunk[T]{}))
+				raceDead(unsafe.Pointer(x), unsafe.Sizeof(*x)) // the bytes after T stay zero
 			}
 			*state = ChunkFree
 			numbers[p.Free] = uint32(i)
@@ -312,7 +312,8 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 		return Double
 	}
 	if Race {
-		raceDead(chunk, uintptr(p.Stride))
+		raceWrite(chunk, uintptr(p.Stride))
+		raceDead(chunk, uintptr(p.Stride)-7) // at most 7 bytes are after T; they stay zero
 	}
 	*p.Number(p.Free) = uint32(index) // also for a chunk that retires, above the top, as C does
 	if puts == p.Handles {

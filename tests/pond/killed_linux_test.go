@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/tests/step"
@@ -117,9 +116,6 @@ func playScript(name string) error {
 // TestKilled kills a server at random moments. Each room goes on from its last checkpoint, with the
 // hash that the same packets give without an interruption, and each player has a seat.
 func TestKilled(t *testing.T) {
-	if arena_c.Race {
-		t.Skip("a fault: within a few kills of a race build, a room goes on with another hash")
-	}
 	step.Machine(t, step.Loopback())
 	name := filepath.Join(t.TempDir(), "pond")
 	r := rand.New(rand.NewPCG(6, 7))
