@@ -225,7 +225,7 @@ func Get[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers) (x 
 			*(*uint8)(unsafe.Add(first, ^i)) = ChunkLive // -1 - i
 			x = (*T)(unsafe.Add(first, i*uint64(unsafe.Sizeof(Chunk[T]{}))))
 			if Race {
-				raceWrite(unsafe.Pointer(x), unsafe.Sizeof(*x))
+				raceTaken(unsafe.Pointer(x), unsafe.Sizeof(*x), unsafe.Sizeof(Chunk[T]{}))
 			}
 			clear((*[1]T)(unsafe.Pointer(x))[:])
 		}
@@ -242,6 +242,9 @@ func GetUnzeroed[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numb
 			i = uint64(numbers[i])
 			*(*uint8)(unsafe.Add(first, ^i)) = ChunkLive
 			x = (*T)(unsafe.Add(first, i*uint64(unsafe.Sizeof(Chunk[T]{}))))
+			if Race {
+				raceTaken(unsafe.Pointer(x), unsafe.Sizeof(*x), unsafe.Sizeof(Chunk[T]{}))
+			}
 		}
 	}
 	return
@@ -255,7 +258,7 @@ func Put[T any](p *Pool, gen uint64, first unsafe.Pointer, numbers *Numbers, x *
 	if p.Gen == gen && i < uintptr(p.Count) && i*unsafe.Sizeof(Chunk[T]{}) == offset {
 		if state := (*uint8)(unsafe.Add(first, ^i)); *state == ChunkLive {
 			if Race {
-				raceDead(unsafe.Pointer(x), unsafe.Sizeof(*x)) // the bytes after T stay zero
+				raceDead(unsafe.Pointer(x), unsafe.Sizeof(Chunk[T]{}))
 			}
 			*state = ChunkFree
 			numbers[p.Free] = uint32(i)
@@ -312,8 +315,7 @@ func (p *Pool) PutHandle(gen, handle uint64) Code {
 		return Double
 	}
 	if Race {
-		raceWrite(chunk, uintptr(p.Stride))
-		raceDead(chunk, uintptr(p.Stride)-7) // at most 7 bytes are after T; they stay zero
+		raceDead(chunk, uintptr(p.Stride))
 	}
 	*p.Number(p.Free) = uint32(index) // also for a chunk that retires, above the top, as C does
 	if puts == p.Handles {

@@ -11,6 +11,8 @@ func raceRead(unsafe.Pointer, uintptr)  {}
 func raceWrite(unsafe.Pointer, uintptr) {}
 func raceDead(unsafe.Pointer, uintptr)  {}
 
+func raceTaken(unsafe.Pointer, uintptr, uintptr) {}
+
 // writes, reads and crossed do nothing in this build: see race_on.go.
 
 type crossing struct{}

@@ -14,6 +14,13 @@ const Race = true
 func raceRead(p unsafe.Pointer, size uintptr)  { runtime.RaceReadRange(p, int(size)) }
 func raceWrite(p unsafe.Pointer, size uintptr) { runtime.RaceWriteRange(p, int(size)) }
 
+// raceTaken marks a chunk as written for the detector, and clears the bytes after its value of size
+// bytes: they are part of a state's hash, and zero in other builds.
+func raceTaken(p unsafe.Pointer, size, stride uintptr) {
+	runtime.RaceWriteRange(p, int(stride))
+	clear(unsafe.Slice((*byte)(unsafe.Add(p, size)), stride-size))
+}
+
 // raceDead marks dead bytes as written for the detector, and overwrites them: a goroutine that
 // still reads them is reported.
 //

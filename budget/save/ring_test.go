@@ -88,7 +88,7 @@ func TestChunksEndWithZeros(t *testing.T) {
 		_, h := handles.Get()
 		handles.Put(h)
 		y, _ := handles.Get()
-		for _, toad := range []*toad{pool.Get(), y} {
+		for _, toad := range []*toad{pool.GetUnzeroed(), y} {
 			toad.X, toad.Age = 1, 3
 			assert.Zero(t, *(*uint32)(unsafe.Add(unsafe.Pointer(toad), unsafe.Sizeof(*toad))))
 		}
