@@ -120,7 +120,7 @@ func readList[V any](file *jsonfile.File, v *jsonfile.Value, most int, keys func
 		list = append(list, value)
 	}
 	if count > most {
-		file.Fault(v.At, v.Path, planManyText, count, most)
+		file.Fault(v.At, v.Path(), planManyText, count, most)
 	}
 	return list
 }

@@ -66,19 +66,23 @@ func readFile(name string, most int) ([]byte, error) {
 type File struct {
 	place  string
 	data   []byte
-	given  map[string]*Value
+	given  map[string]*Value // by path
+	fresh  []*Value          // given, but not yet in the map
 	faults []fault
 }
 
 // Value is a value in the file. A member of an object also has a name, and the offset of the name.
 type Value struct {
-	Path   string // regions[2].size
 	Name   string
 	NameAt int
 	At     int
 	Text   string // as in the file
 	// Refused reports whether the value itself has a fault, so that its meaning needs no check.
 	Refused bool
+
+	around *Value
+	i      int // the value's place in an object or list
+	inside []*Value
 }
 
 type fault struct {
@@ -97,10 +101,42 @@ func Parse(place string, data []byte) (*File, *Value) {
 	if f.checkText(); f.faults != nil {
 		return f, nil
 	}
-	root := &Value{At: len(data) - len(bytes.TrimLeft(data, space))}
-	root.Text = string(bytes.TrimSpace(data))
-	f.given[""] = root
+	p := parser{json.NewDecoder(bytes.NewReader(data)), string(data)}
+	p.UseNumber() // else a number beyond a float64 fails
+	root := &Value{At: p.next()}
+	p.read(root)
+	f.fresh = append(f.fresh, root)
 	return f, root
+}
+
+// parser reads text that checkText has read, so that nothing can fail.
+type parser struct {
+	*json.Decoder
+	text string
+}
+
+// next returns the offset of the next token.
+func (p *parser) next() int {
+	return len(p.text) - len(strings.TrimLeft(p.text[p.InputOffset():], space+",:"))
+}
+
+// read fills in a value at next, and the values inside.
+func (p *parser) read(v *Value) {
+	bracket, _ := p.Token()
+	if _, is := bracket.(json.Delim); is {
+		for p.More() {
+			m := &Value{NameAt: p.next(), around: v, i: len(v.inside)}
+			if bracket == json.Delim('{') {
+				name, _ := p.Token()
+				m.Name, _ = name.(string)
+			}
+			m.At = p.next()
+			p.read(m)
+			v.inside = append(v.inside, m)
+		}
+		_, _ = p.Token()
+	}
+	v.Text = p.text[v.At:p.InputOffset()]
 }
 
 // checkText finds faults of the JSON, and bytes that aren't UTF-8, which a string would silently
@@ -142,11 +178,15 @@ func (f *File) Fault(at int, path, format string, args ...any) {
 // string".
 func (f *File) Refuse(v *Value, err error) {
 	v.Refused = true
-	f.Fault(v.At, v.Path, "%s %v", v, err)
+	f.Fault(v.At, v.Path(), "%s %v", v, err)
 }
 
 // Given returns the value at a path, or the nearest one around it if the path has none.
 func (f *File) Given(path string) *Value {
+	for _, v := range f.fresh {
+		f.given[v.Path()] = v
+	}
+	f.fresh = nil
 	for {
 		if value, found := f.given[path]; found {
 			return value
@@ -183,25 +223,21 @@ func (f *File) Members(v *Value, known []string) iter.Seq[*Value] {
 			f.Refuse(v, errors.New("is not an object"))
 			return
 		}
-		prefix := v.Path
-		if prefix != "" {
-			prefix += "."
-		}
-		given := map[string]bool{}
-		f.each(v, func(m *Value) bool {
-			m.Path = prefix + keyText(m.Name)
+		names := make(map[string]bool, len(v.inside))
+		for _, m := range v.inside {
 			switch {
 			case known != nil && !slices.Contains(known, m.Name):
-				f.Fault(m.NameAt, m.Path, "no such key (there are %s)", strings.Join(known, ", "))
-			case given[m.Name]:
-				f.Fault(m.NameAt, m.Path, "given twice")
+				f.Fault(m.NameAt, m.Path(), "no such key (there are %s)", strings.Join(known, ", "))
+			case names[m.Name]:
+				f.Fault(m.NameAt, m.Path(), "given twice")
 			default:
-				given[m.Name] = true
-				f.given[m.Path] = m
-				return yield(m)
+				names[m.Name] = true
+				f.fresh = append(f.fresh, m)
+				if !yield(m) {
+					return
+				}
 			}
-			return true
-		})
+		}
 	}
 }
 
@@ -213,38 +249,28 @@ func (f *File) Items(v *Value) iter.Seq[*Value] {
 			f.Refuse(v, errors.New("is not a list"))
 			return
 		}
-		i := 0
-		f.each(v, func(m *Value) bool {
-			m.Path = fmt.Sprintf("%s[%d]", v.Path, i)
-			f.given[m.Path] = m
-			i++
-			return yield(m)
-		})
+		for _, m := range v.inside {
+			f.fresh = append(f.fresh, m)
+			if !yield(m) {
+				return
+			}
+		}
 	}
 }
 
-// each yields the members of an object or a list.
-func (f *File) each(v *Value, member func(*Value) bool) {
-	decoder := json.NewDecoder(strings.NewReader(v.Text))
-	next := func() int {
-		rest := v.Text[decoder.InputOffset():]
-		return len(v.Text) - len(strings.TrimLeft(rest, space+",:"))
+// Path returns the names from the whole to the value, as regions[2].size.
+func (v *Value) Path() string {
+	if v.around == nil {
+		return ""
 	}
-	_, _ = decoder.Token() // the bracket; nothing can fail, as Parse has read it all
-	for decoder.More() {
-		m := &Value{NameAt: v.At + next()}
-		if v.Text[0] == '{' {
-			name, _ := decoder.Token()
-			m.Name, _ = name.(string)
-		}
-		at := next()
-		m.At = v.At + at
-		_ = decoder.Decode(new(json.RawMessage))
-		m.Text = v.Text[at:decoder.InputOffset()]
-		if !member(m) {
-			return
-		}
+	path := v.around.Path()
+	switch {
+	case v.around.Text[0] == '[':
+		return fmt.Sprintf("%s[%d]", path, v.i)
+	case path == "":
+		return keyText(v.Name)
 	}
+	return path + "." + keyText(v.Name)
 }
 
 // Str returns the text of a string, and an error for any other value.

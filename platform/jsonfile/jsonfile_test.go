@@ -13,7 +13,7 @@ import (
 
 // walk reads every value and checks its offset.
 func walk(t *testing.T, f *File, v *Value) (count int) {
-	require.True(t, strings.HasPrefix(string(f.data[v.At:]), v.Text), "%s at %d", v.Path, v.At)
+	require.True(t, strings.HasPrefix(string(f.data[v.At:]), v.Text), "%s at %d", v.Path(), v.At)
 	require.True(t, json.Valid([]byte(v.Text)), v.Text)
 	switch v.Text[0] {
 	case '{':

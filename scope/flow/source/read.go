@@ -171,7 +171,7 @@ func (r *reader) readNodes(all *jsonfile.Value) {
 			switch m.Name {
 			case "type", "event", "action", "send":
 				if node.Type != "" {
-					r.file.Fault(m.NameAt, m.Path, "the node has a type already: %s", node.Type)
+					r.file.Fault(m.NameAt, m.Path(), "the node has a type already: %s", node.Type)
 					continue
 				}
 				at.parts["type"], at.parts["of"] = m, m
@@ -196,7 +196,7 @@ func (r *reader) readNodes(all *jsonfile.Value) {
 			}
 		}
 		if node.Type == "" && !v.Refused && at.parts["type"] == nil {
-			r.file.Fault(v.At, v.Path, `no type; give "type", "event", "action" or "send"`)
+			r.file.Fault(v.At, v.Path(), `no type; give "type", "event", "action" or "send"`)
 			v.Refused = true
 		}
 		r.graph.Nodes = append(r.graph.Nodes, node)
@@ -267,7 +267,7 @@ func (r *reader) told(err error) {
 		default:
 			where, text := r.place(fault)
 			if !where.Refused {
-				r.file.Fault(where.At, where.Path, "%s", text)
+				r.file.Fault(where.At, where.Path(), "%s", text)
 			}
 		}
 	}

@@ -183,7 +183,7 @@ func (r *reader) read(v *jsonfile.Value, n *node, path []string) *node {
 			r.read(m, member, append(path, ""))
 			member.name = member.nameOf()
 			if seen[member.name] != nil {
-				r.file.Fault(m.At, m.Path, "the name %s occurs twice", jsonfile.Quote(member.name))
+				r.file.Fault(m.At, m.Path(), "the name %s occurs twice", jsonfile.Quote(member.name))
 			}
 			seen[member.name] = member
 			n.members = append(n.members, member)
