@@ -18,25 +18,54 @@ type Moment struct {
 // before and after the load, so its expected size is the largest of the three, unless Load is 0. If
 // e has a Label the result is empty, because a timeline has no labels.
 func (d Data) Moments(e budget.Expected) []Moment {
-	var list []Moment
 	if e.Label != "" {
 		return nil
 	}
-	loaded := false
+	return d.moments(e, d.parts()[e.Part], d.loads())
+}
+
+// parts returns the arenas of each part.
+func (d Data) parts() map[string][]Arena {
+	parts := map[string][]Arena{}
 	for _, line := range d.Arenas {
-		if line.Part == e.Part {
-			list = append(list, make([]Moment, max(0, len(line.Most)-len(list)))...)
-			for i, most := range line.Most {
-				list[i].Used = max(list[i].Used, most)
-			}
-			loaded = loaded || slices.ContainsFunc(line.Marks, func(m Mark) bool { return m&MarkLoad != 0 })
-		}
+		parts[line.Part] = append(parts[line.Part], line)
 	}
+	return parts
+}
+
+// loads returns, for each sample, whether a load of any part ended in it.
+func (d Data) loads() (list []bool) {
 	for _, line := range d.Arenas {
-		for i, m := range line.Marks[:min(len(line.Marks), len(list))] {
-			if m&MarkLoad != 0 && (line.Part == e.Part || !loaded) {
-				list[i].At = "load"
-			}
+		list = addLoads(list, line.Marks)
+	}
+	return list
+}
+
+func addLoads(list []bool, marks []Mark) []bool {
+	list = append(list, make([]bool, max(0, len(marks)-len(list)))...)
+	for i, m := range marks {
+		list[i] = list[i] || m&MarkLoad != 0
+	}
+	return list
+}
+
+// moments is Moments for the arenas of e's part. A part without loads has those of all parts.
+func (d Data) moments(e budget.Expected, part []Arena, all []bool) []Moment {
+	var list []Moment
+	var loads []bool
+	for _, line := range part {
+		list = append(list, make([]Moment, max(0, len(line.Most)-len(list)))...)
+		for i, most := range line.Most {
+			list[i].Used = max(list[i].Used, most)
+		}
+		loads = addLoads(loads, line.Marks)
+	}
+	if !slices.Contains(loads, true) {
+		loads = all
+	}
+	for i, load := range loads[:min(len(loads), len(list))] {
+		if load {
+			list[i].At = "load"
 		}
 	}
 	at, expected := "boot", e.Boot
@@ -55,18 +84,23 @@ func (d Data) Moments(e budget.Expected) []Moment {
 // Expect returns an expectation for each part that was used in timelines of a plan: the part's most
 // bytes at boot, in loads and in play.
 func Expect(tolerance budget.Percent, timelines ...Data) (list []budget.Expected) {
+	places := map[string]int{}
 	for _, d := range timelines {
-		for i, line := range d.Arenas {
-			if i > 0 && d.Arenas[i-1].Part == line.Part {
+		parts, loads := d.parts(), d.loads()
+		for _, line := range d.Arenas {
+			lines, left := parts[line.Part]
+			if !left {
 				continue
 			}
-			k := slices.IndexFunc(list, func(e budget.Expected) bool { return e.Part == line.Part })
-			if k < 0 {
-				k = len(list)
+			delete(parts, line.Part)
+			place, found := places[line.Part]
+			if !found {
+				place = len(list)
+				places[line.Part] = place
 				list = append(list, budget.Expected{Part: line.Part, Tolerance: tolerance})
 			}
-			e := &list[k]
-			for _, m := range d.Moments(*e) {
+			e := &list[place]
+			for _, m := range d.moments(*e, lines, loads) {
 				switch m.At {
 				case "boot":
 					e.Boot = max(e.Boot, m.Used)
