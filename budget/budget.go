@@ -47,6 +47,7 @@ type Budget struct {
 	cHeap     bool // C's malloc is this budget's
 	heaps     heapLooks
 	cycles    uint64 // collections until the end of Open
+	allocated uint64 // bytes allocated on the Go heap until then
 	published published
 	resident  atomic.Uint64 // bytes present when last measured
 

@@ -18,6 +18,7 @@ const (
 	metricReleased = "/memory/classes/heap/released:bytes"
 	metricCycles   = "/gc/cycles/total:gc-cycles"
 	metricLive     = "/gc/heap/live:bytes"
+	metricAllocs   = "/gc/heap/allocs:bytes"
 	metricFree     = "/memory/classes/heap/free:bytes"
 	metricObjects  = "/memory/classes/heap/objects:bytes"
 )
@@ -31,8 +32,6 @@ func readMetrics(names ...string) []metrics.Sample {
 	metrics.Read(samples)
 	return samples
 }
-
-func collections() uint64 { return readMetrics(metricCycles)[0].Value.Uint64() }
 
 // goShare is the budget that sets the runtime's memory limit; there is one limit, so only one
 // budget may.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -350,3 +351,35 @@ func (begunHeap) Trim() uint64                                       { return 0 
 func (begunHeap) Counts() arena_c.ProcessCounts {
 	return arena_c.ProcessCounts{Size: 96 * budget.MiB, Used: 7}
 }
+
+// TestHalvingHalves: with the limit that a report gives as Halving, the same garbage takes half as
+// many collections.
+func TestHalvingHalves(t *testing.T) {
+	live := make([][]byte, 4*1024)
+	for i := range live {
+		live[i] = make([]byte, 1024)
+	}
+	defer runtime.KeepAlive(live)
+	run := func(limit, garbage uint64) budget.GoHeap {
+		b := open(t, budget.Plan{Name: "pond", GoHeap: limit,
+			Regions: []budget.RegionPlan{{Name: "level", Size: budget.KiB}}})
+		defer func() { require.NoError(t, b.Close()) }()
+		debug.FreeOSMemory()
+		before := b.Report().GoHeap.Collections
+		for range garbage / 1024 {
+			kilobyte = make([]byte, 1024)
+		}
+		heap := b.Report().GoHeap
+		heap.Collections -= before
+		return heap
+	}
+	first := run(run(budget.GiB, 0).Used+16*budget.MiB, 400*budget.MiB)
+	require.NotZero(t, first.Halving)
+	second := run(first.Halving, 400*budget.MiB)
+	t.Logf("%d collections with %s, %d with %s", first.Collections, budget.SizeText(first.Limit),
+		second.Collections, budget.SizeText(second.Limit))
+	share := float64(second.Collections) / float64(first.Collections)
+	assert.InDelta(t, 0.5, share, 0.3, "the collector isn't exact")
+}
+
+var kilobyte []byte // keeps make on the heap

@@ -59,7 +59,8 @@ func openPlan(plan Plan, from func(Plan, layout) (grant, error)) (*Budget, error
 			"is in force: the collector may not run before the Go heap has as much; set go_heap_max, or a limit of "+
 			"the process", SizeText(f.heap.Limit)))
 	}
-	b.cycles = collections()
+	s := readMetrics(metricCycles, metricAllocs)
+	b.cycles, b.allocated = s[0].Value.Uint64(), s[1].Value.Uint64()
 	b.followLimits(l)
 	return b, nil
 }

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/upfront-mem/upfront/platform"
@@ -76,12 +77,15 @@ func (r *Report) add(f figures) {
 
 // goHeap describes the Go heap now. Any goroutine may call it.
 func (b *Budget) goHeap() GoHeap {
-	s := readMetrics(metricTotal, metricReleased, metricCycles)
+	s := readMetrics(metricTotal, metricReleased, metricCycles, metricAllocs)
 	used := s[0].Value.Uint64() - s[1].Value.Uint64()
 	if platform.GoBacked && !b.foreign() {
 		used -= min(used, b.Size()) // the budget is Go memory that is reported apart
 	}
 	heap := b.follow.goHeap()
 	heap.Used, heap.Collections = used, s[2].Value.Uint64()-b.cycles
+	if heap.Collections != 0 { // each gives room for as much garbage as on average until now
+		heap.Halving = cmp.Or(heap.Limit, used) + (s[3].Value.Uint64()-b.allocated)/heap.Collections
+	}
 	return heap
 }

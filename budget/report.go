@@ -342,6 +342,9 @@ type GoHeap struct {
 	// Used is the bytes that the runtime has from the system, as its memory limit counts them.
 	Used        uint64 `json:"used"`
 	Collections uint64 `json:"collections"` // since Open
+	// Halving is the Limit with which the collector would run half as often, while the program
+	// makes garbage as before. It is 0 if the collector hasn't run since Open.
+	Halving uint64 `json:"halving,omitempty"`
 	// Moves has the last 16 changes of the limits of the process since Open, a line each, with the
 	// time and the change of Limit.
 	Moves []string `json:"moves,omitempty"`

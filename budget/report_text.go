@@ -116,8 +116,8 @@ func hitText(c stack.CacheCounts) string {
 	return fmt.Sprintf("%.1f%% hits of %d reads", 100*float64(c.Hits)/float64(c.Hits+c.Misses), c.Hits+c.Misses)
 }
 
-// goHeapText returns lines about the Go heap's limit, unless the plan has it as a number and no
-// limit has moved.
+// goHeapText returns lines about the Go heap: its limit, if that isn't a number of the plan, its
+// collections, and the moves of the limit.
 func (r Report) goHeapText() string {
 	var out strings.Builder
 	switch h := r.GoHeap; {
@@ -129,10 +129,22 @@ func (r Report) goHeapText() string {
 	case h.From != "":
 		fmt.Fprintf(&out, "  Go heap: limit %s, %s\n", SizeText(h.Limit), h.From)
 	}
+	if text := r.GoHeap.pace(); text != "" {
+		fmt.Fprintf(&out, "  Go heap: %s\n", text)
+	}
 	for _, line := range r.GoHeap.Moves {
 		fmt.Fprintf(&out, "  Go heap: %s\n", line)
 	}
 	return out.String()
+}
+
+// pace returns how often the collector ran, or "" if it didn't.
+func (h GoHeap) pace() string {
+	if h.Halving == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the collector ran %s since Open; a go_heap of %s would halve that", times(int(h.Collections)),
+		SizeText(h.Halving))
 }
 
 // text returns a line, or "" for a report of an earlier version.

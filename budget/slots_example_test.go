@@ -19,7 +19,8 @@ type Place struct {
 
 func openPlaces() *budget.Budget {
 	b, err := budget.Open(budget.Plan{Name: "game",
-		Regions: []budget.RegionPlan{{Name: "place", Size: 64 * budget.KiB, Slots: 2}}})
+		Regions: []budget.RegionPlan{{Name: "place", Size: 64 * budget.KiB, Slots: 2}},
+		GoHeap:  16 * budget.MiB}) // instead of GOGC: the heap is small without the places
 	if err != nil {
 		panic(err)
 	}

@@ -440,6 +440,9 @@ func heapLines(heap budget.GoHeap) []reportLine {
 	if heap.From != "" {
 		text += "; the limit is " + heap.From
 	}
+	if heap.Halving != 0 {
+		text += fmt.Sprintf("; a go_heap of %s would halve the collections", budget.SizeText(heap.Halving))
+	}
 	lines := []reportLine{line, {kind: noteLine, class: "heap", name: text}}
 	for _, move := range heap.Moves {
 		lines = append(lines, reportLine{kind: noteLine, class: "heap", name: move})

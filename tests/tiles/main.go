@@ -179,7 +179,9 @@ func play(name string, fast bool, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, disk.Close()) }()
-	b, err := budget.Open(budget.Plan{Name: "tiles", Regions: []budget.RegionPlan{{Name: "world", Size: 128 << 10}}})
+	b, err := budget.Open(budget.Plan{Name: "tiles",
+		Regions: []budget.RegionPlan{{Name: "world", Size: 128 * budget.KiB}},
+		GoHeap:  16 * budget.MiB})
 	if err != nil {
 		return err
 	}
