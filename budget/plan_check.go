@@ -129,6 +129,7 @@ func (f *planFaults) cHeap(c CHeapPlan) {
 	if c != (CHeapPlan{Size: c.Size}) {
 		key += ".size"
 	}
+	isOdd := c.Profile != 0 && c.Profile != NoProfile && (c.Profile < planProfileMin || c.Profile > planCHeapMax)
 	switch {
 	case c == CHeapPlan{}:
 		return
@@ -142,12 +143,13 @@ func (f *planFaults) cHeap(c CHeapPlan) {
 		f.add(key, "%s is too small: %s of it are for Go's runtime; give %s or more, or a c_heap.runtime of %s to %s",
 			sizeInPlan(c.Size),
 			sizeInPlan(c.runtime()), sizeInPlan(2*c.runtime()), sizeInPlan(planRuntimeMin), sizeInPlan(c.Size/2))
+	case isOdd: // the samples of such a profile may not fit
 	case c.Reserve > c.Size/2 || c.Reserve+c.runtime()+c.process().Samples() >= c.Size:
 		f.add(cHeapKey+".reserve", "%s; at most half of the size, %s, and less than the %s that c_heap.runtime and "+
 			"the profile leave", sizeInPlan(c.Reserve), sizeInPlan(c.Size/2),
 			sizeInPlan(c.Size-c.runtime()-c.process().Samples()))
 	}
-	if c.Profile != 0 && c.Profile != NoProfile && (c.Profile < planProfileMin || c.Profile > planCHeapMax) {
+	if isOdd {
 		f.add(cHeapKey+".profile", "%s is out of range: give 0 (the default, %s), \"off\", or %s to %s",
 			sizeInPlan(c.Profile), sizeInPlan(planProfileUsual), sizeInPlan(planProfileMin), sizeInPlan(planCHeapMax))
 	}

@@ -214,6 +214,7 @@ var planChecks = []struct {
 		"or 10ms or more"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Profile: 16*KiB - 1} }, "c_heap.profile: 16383 is out of range: " +
 		"give 0 (the default, 512KiB), \"off\", or 16KiB to 255GiB"},
+	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Profile: 1} }, "c_heap.profile: 1 is out of range"},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Profile: 16 * KiB} }, ""},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Profile: NoProfile} }, ""},
 	{func(p *Plan) { p.CHeap = CHeapPlan{Size: MiB, Warn: 100} }, "c_heap.warn: 100% is out of range: give 0 (none) " +
