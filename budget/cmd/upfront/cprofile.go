@@ -93,19 +93,9 @@ func (t *tool) users(w io.Writer, u users) error {
 		return nil
 	}
 	rows := [][]cell{{right("in use"), right(""), left("made at"), left("calls")}}
-	rest, more := uint64(0), 0
-	for i, one := range u.Now {
-		if i >= u.top {
-			rest, more = rest+one.Bytes, more+1
-			continue
-		}
-		rows = append(rows, []cell{right(budget.SizeText(one.Bytes)), right(share(one.Bytes, u.InUse)),
-			echoed(eater{Made: one.Made}.made()), echoed(one.Calls)})
-	}
-	if more != 0 {
-		rows = append(rows, []cell{right(budget.SizeText(rest)), right(share(rest, u.InUse)),
-			{text: fmt.Sprintf("%d more", more), colour: faint}})
-	}
+	rows = listed(rows, u.Now, u.top, u.InUse, func(one user) (uint64, []cell) {
+		return one.Bytes, []cell{echoed(inShort(one.Made)), echoed(one.Calls)}
+	})
 	fmt.Fprintln(w)
 	return t.table(w, rows)
 }

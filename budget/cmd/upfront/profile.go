@@ -123,9 +123,9 @@ func eaterOf(s *profile.Sample) eater {
 	return e
 }
 
-// made returns the line that allocated e's memory, in short: "load.go:31 main.load".
-func (e eater) made() string {
-	function, place, _ := strings.Cut(e.Made, " ")
+// inShort returns a line that allocated memory, in short: "load.go:31 main.load".
+func inShort(made string) string {
+	function, place, _ := strings.Cut(made, " ")
 	after := func(text string) string { return text[strings.LastIndexByte(text, '/')+1:] }
 	return strings.TrimSpace(after(place) + " " + after(function))
 }
@@ -180,14 +180,24 @@ func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top
 		made = "made at"
 	}
 	rows := [][]cell{{right(title), right(""), left("region"), left("scope"), left("label"), left(made)}}
+	rows = listed(rows, list, top, total, func(e eater) (uint64, []cell) {
+		return e.Bytes, []cell{echoed(e.Region), echoed(e.Scope), echoed(e.Label), echoed(inShort(e.Made))}
+	})
+	fmt.Fprintln(w)
+	return t.table(w, rows)
+}
+
+// listed adds a row for each of the first `top` users, with its share of total, and one for the
+// others.
+func listed[T any](rows [][]cell, list []T, top int, total uint64, row func(T) (uint64, []cell)) [][]cell {
 	rest, more := uint64(0), 0
-	for i, e := range list {
+	for i, one := range list {
+		bytes, cells := row(one)
 		if i >= top {
-			rest, more = rest+e.Bytes, more+1
+			rest, more = rest+bytes, more+1
 			continue
 		}
-		rows = append(rows, []cell{right(budget.SizeText(e.Bytes)), right(share(e.Bytes, total)),
-			echoed(e.Region), echoed(e.Scope), echoed(e.Label), echoed(e.made())})
+		rows = append(rows, append([]cell{right(budget.SizeText(bytes)), right(share(bytes, total))}, cells...))
 	}
 	if more != 0 {
 		sum := ""
@@ -197,8 +207,7 @@ func (t *tool) eaters(w io.Writer, title string, total uint64, list []eater, top
 		rows = append(rows, []cell{right(sum), right(share(rest, total)),
 			{text: fmt.Sprintf("%d more", more), colour: faint}})
 	}
-	fmt.Fprintln(w)
-	return t.table(w, rows)
+	return rows
 }
 
 func share(n, total uint64) string {
