@@ -111,15 +111,9 @@ func planText(value any) string {
 	case *planPoint:
 		return planText((*planSize)(value))
 	case *planRest:
-		if uint64(*value) == Rest {
-			return `"rest"`
-		}
-		return planText((*planSize)(value))
+		return planWord(uint64(*value), "rest", Rest)
 	case *planOff:
-		if uint64(*value) == NoProfile {
-			return `"off"`
-		}
-		return planText((*planSize)(value))
+		return planWord(uint64(*value), "off", NoProfile)
 	case *planAddress:
 		return strconv.Quote(addressText(uint64(*value)))
 	default: // a string, a number or true
@@ -127,6 +121,29 @@ func planText(value any) string {
 		return string(text)
 	}
 	return ""
+}
+
+// planWord returns a size, or the word that stands for one of its values, as JSON.
+func planWord(size uint64, word string, value uint64) string {
+	if size == value {
+		return strconv.Quote(word)
+	}
+	return planText((*planSize)(&size))
+}
+
+// parseSizeOr reads a size, or the word that stands for one of its values.
+func parseSizeOr(text, word string, value uint64) (size uint64, err error) {
+	if text == word {
+		return value, nil
+	}
+	size, err = ParseSize(text)
+	switch {
+	case size == value: // only the word means it
+		err = errTooLarge
+	case err == errNotSize:
+		err = fmt.Errorf(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or %q)`, word)
+	}
+	return size, err
 }
 
 func planList[V any](list []V, keys func(*V) []planKey) string {
@@ -174,25 +191,9 @@ func planValue(v *jsonfile.Value, into any) (err error) {
 		}
 		*into = max(*into, 1) // also of a refused value, which is no lack of a size
 	case *planRest:
-		*(*uint64)(into), err = ParseSize(text)
-		switch {
-		case text == "rest":
-			*into, err = planRest(Rest), nil
-		case uint64(*into) == Rest: // only the word means it
-			err = errTooLarge
-		case err == errNotSize:
-			err = errNotSizeOrRest
-		}
+		*(*uint64)(into), err = parseSizeOr(text, "rest", Rest)
 	case *planOff:
-		*(*uint64)(into), err = ParseSize(text)
-		switch {
-		case text == "off":
-			*into, err = planOff(NoProfile), nil
-		case uint64(*into) == NoProfile: // only the word means it
-			err = errTooLarge
-		case err == errNotSize:
-			err = errNotSizeOrOff
-		}
+		*(*uint64)(into), err = parseSizeOr(text, "off", NoProfile)
 	case *planAddress:
 		digits, isHex := strings.CutPrefix(text, "0x")
 		base := 10

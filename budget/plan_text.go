@@ -66,18 +66,16 @@ func addressText(address uint64) string { return "0x" + strconv.FormatUint(addre
 
 // Errors of a value, which precedes the text.
 var (
-	errNotSize       = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
-	errNotSizeOrOff  = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "off")`)
-	errNotSizeOrRest = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")`)
-	errTooLarge      = errors.New("is too large for a size")
-	errNotExpected   = errors.New("is no size to expect; leave the key out to expect nothing")
-	errNotCount      = errors.New("is not a count (a whole number from 0)")
-	errNotAddress    = errors.New(`is not an address of 64 bits (a string as "0x200000000000", or a whole number)`)
-	errNotBool       = errors.New(`is neither true nor false`)
-	errNotTrim       = errors.New(`is not a moment of trimming ("empty")`)
-	errNotPercent    = errors.New(`is not a share (a string as "80%")`)
-	errNotTime       = errors.New(`is not a time (a string as "1s" or "250ms")`)
-	errNotDemand     = errors.New(`is not a demand ("off", "wished" or "required")`)
+	errNotSize     = errors.New(`is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB)`)
+	errTooLarge    = errors.New("is too large for a size")
+	errNotExpected = errors.New("is no size to expect; leave the key out to expect nothing")
+	errNotCount    = errors.New("is not a count (a whole number from 0)")
+	errNotAddress  = errors.New(`is not an address of 64 bits (a string as "0x200000000000", or a whole number)`)
+	errNotBool     = errors.New(`is neither true nor false`)
+	errNotTrim     = errors.New(`is not a moment of trimming ("empty")`)
+	errNotPercent  = errors.New(`is not a share (a string as "80%")`)
+	errNotTime     = errors.New(`is not a time (a string as "1s" or "250ms")`)
+	errNotDemand   = errors.New(`is not a demand ("off", "wished" or "required")`)
 )
 
 // plural returns a count with its noun: "1 slot", "3 slots".

@@ -168,12 +168,7 @@ func holders(c arena_c.ProcessCounts) string {
 		if c.FullHeld[i] == 0 {
 			break
 		}
-		f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-		name := fmt.Sprintf("%#x", pc)
-		if f.Function != "" {
-			name = fmt.Sprintf("%s %s:%d", f.Function, f.File, f.Line)
-		}
-		list = append(list, fmt.Sprintf("%s (%s)", name, SizeText(c.FullHeld[i])))
+		list = append(list, fmt.Sprintf("%s (%s)", codeAt(pc), SizeText(c.FullHeld[i])))
 	}
 	if list == nil {
 		return ""
@@ -181,14 +176,19 @@ func holders(c arena_c.ProcessCounts) string {
 	return "; the profile's largest users: " + strings.Join(list, ", ")
 }
 
+// codeAt names the line at a return address, or returns the address.
+func codeAt(pc uintptr) string {
+	if f, _ := runtime.CallersFrames([]uintptr{pc}).Next(); f.Function != "" {
+		return fmt.Sprintf("%s %s:%d", f.Function, f.File, f.Line)
+	}
+	return fmt.Sprintf("%#x", pc)
+}
+
 // caller names the caller of the last refused request: the line of C, if the program links package
 // platform/symbolize, else its address; and the line of Go that called C.
 func caller(c arena_c.ProcessCounts) (text string) {
 	if c.FullCaller != 0 {
-		text = fmt.Sprintf(" by %#x", c.FullCaller)
-		if f, _ := runtime.CallersFrames([]uintptr{c.FullCaller}).Next(); f.Function != "" {
-			text = fmt.Sprintf(" by %s %s:%d", f.Function, f.File, f.Line)
-		}
+		text = " by " + codeAt(c.FullCaller)
 	}
 	calls := c.FullGo[:]
 	calls = calls[:max(0, slices.Index(append(calls, 0), 0))]
