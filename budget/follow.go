@@ -44,11 +44,8 @@ var (
 // follower keeps the limit of the Go heap as the limits of the process move. It belongs to the one
 // budget that has set the limit of the Go heap.
 type follower struct {
-	stop func()
-	// As of Open. Reconfigure changes the budget's own.
-	plan   Plan
-	layout layout
-	isRest bool
+	stop   func()
+	layout layout // as of Open; Reconfigure changes the budget's plan
 
 	work   sync.Mutex // held by one move, or settling, at a time
 	shares []limitShare
@@ -67,9 +64,6 @@ type follower struct {
 	ended    bool
 }
 
-// rest reports whether the plan's GoHeap is a Rest.
-func (f *follower) rest() bool { return f.isRest }
-
 // goHeap returns the report's part that moves.
 func (f *follower) goHeap() GoHeap {
 	f.mu.Lock()
@@ -87,7 +81,7 @@ func (b *Budget) followLimits(l layout) {
 		return
 	}
 	f := &b.follow
-	f.plan, f.layout, f.isRest = b.Plan(), l, l.goRest
+	f.layout = l
 	stop, err := watchLimits(b.limitsMoved, b.limitEvents)
 	if err != nil {
 		if l.goRest && !errors.Is(err, errors.ErrUnsupported) {
@@ -137,20 +131,20 @@ func (b *Budget) moveLimits(limits []platform.Limit, unread []string) (warned []
 		}
 	}
 	f.unread = unread
-	first := !f.isRest && !f.begun
+	first := !f.layout.goRest && !f.begun
 	f.begun = true
 	shares, changes, changed := b.sharesOf(limits, first)
 	f.shares = shares
 	if first || changes == "" && len(changed) == 0 {
 		return nil
 	}
-	if f.isRest {
+	if f.layout.goRest {
 		return b.setRest(changes)
 	}
 	if changes != "" {
-		f.note(changes + ": go_heap is a number, and stays " + SizeText(f.plan.GoHeap))
+		f.note(changes + ": go_heap is a number, and stays " + SizeText(f.layout.plan.GoHeap))
 	}
-	return b.shortages(changed, f.plan.GoHeap)
+	return b.shortages(changed, f.layout.plan.GoHeap)
 }
 
 // sharesOf returns the share of each limit, and the changes since the last call as text. A limit
@@ -186,9 +180,9 @@ func (b *Budget) sharesOf(limits []platform.Limit, first bool) (shares []limitSh
 		default:
 			share.taken = b.taken(limit)
 		}
-		if f.isRest {
+		if f.layout.goRest {
 			left := limit.Bytes - min(limit.Bytes, share.taken.bytes)
-			share.share = restOf(limit, left, f.plan.claimOf(limit, f.layout))
+			share.share = restOf(limit, left, f.layout.plan.claimOf(limit, f.layout))
 		}
 		shares, changed = append(shares, share), append(changed, share)
 		switch {
@@ -197,7 +191,7 @@ func (b *Budget) sharesOf(limits []platform.Limit, first bool) (shares []limitSh
 		case moved:
 			changes = append(changes, fmt.Sprintf("%s %s -> %s", limit.Name, SizeText(old.limit.Bytes),
 				SizeText(limit.Bytes)))
-		case f.isRest:
+		case f.layout.goRest:
 			changes = append(changes, fmt.Sprintf("the use of %s can be read again", limit.Name))
 		}
 	}
@@ -231,7 +225,7 @@ func (f *follower) mostTaken(limit platform.Limit) (most takenBytes) {
 func (b *Budget) taken(limit platform.Limit) (t takenBytes) {
 	f := &b.follow
 	mapped, present := goMemory()
-	c := f.plan.cHeapInUse()
+	c := f.layout.plan.cHeapInUse()
 	if countsAddresses(limit) {
 		own := mapped + c.Size
 		if !platform.GoBacked {
@@ -285,7 +279,7 @@ func presentOf(c arena_c.ProcessCounts) uint64 {
 // with a margin: the collector would run all the time, and free nothing.
 func (b *Budget) setRest(changes string) (warned []Warning) {
 	f := &b.follow
-	rest, _ := f.plan.leastRest(f.shares)
+	rest, _ := f.layout.plan.leastRest(f.shares)
 	least := b.leastLive()
 	before, after, done := f.set(rest, least)
 	if _, present := goMemory(); done == setOurs && present > after {
@@ -315,7 +309,7 @@ func (b *Budget) leastLive() uint64 {
 	if platform.GoBacked {
 		live -= min(live, f.layout.size)
 	}
-	return max(f.plan.goLeast(), live+others+max(live/liveMargin, liveMarginMin))
+	return max(f.layout.plan.goLeast(), live+others+max(live/liveMargin, liveMarginMin))
 }
 
 // limitSet is the result of set.
@@ -370,7 +364,7 @@ func (f *follower) bounded(rest GoHeap, least uint64) (limit uint64, from string
 	if limit > rest.Limit {
 		from = fmt.Sprintf("the live heap with a margin; %s leaves %s", rest.From, SizeText(rest.Limit))
 	}
-	if most := f.plan.GoHeapMax; most != 0 && limit > most {
+	if most := f.layout.plan.GoHeapMax; most != 0 && limit > most {
 		limit, from = most, "go_heap_max "+SizeText(most)
 	}
 	if limit > f.operator {
@@ -399,7 +393,7 @@ func (b *Budget) settle() {
 	f := &b.follow
 	f.work.Lock()
 	defer f.work.Unlock()
-	rest, _ := f.plan.leastRest(f.shares)
+	rest, _ := f.layout.plan.leastRest(f.shares)
 	before, after, done := f.set(rest, b.leastLive())
 	if done == setTheirs && after != before {
 		f.note(fmt.Sprintf("the program has set another limit by debug.SetMemoryLimit, which stays: limit %s -> %s",
@@ -455,12 +449,12 @@ func (f *follower) noteSettled(before, after uint64) {
 func (b *Budget) shortages(shares []limitShare, heap uint64) (warned []Warning) {
 	f := &b.follow
 	for _, s := range shares {
-		c := f.plan.claimOf(s.limit, f.layout)
+		c := f.layout.plan.claimOf(s.limit, f.layout)
 		tables, reserve := scope.Usage{Name: "page tables", Bytes: c.beside}, uint64(0)
 		if countsAddresses(s.limit) {
 			tables.Name = "threads"
 		}
-		if f.isRest {
+		if f.layout.goRest {
 			tables.Bytes += restNeeds(s.limit, heap) - heap
 			reserve = restReserve
 		}

@@ -30,7 +30,7 @@ func (b *Budget) Reconfigure(ctx context.Context, plan Plan) error {
 		return err
 	}
 	plan = plan.resolved()
-	if plan.GoHeap == Rest && b.follow.rest() {
+	if plan.GoHeap == Rest && b.follow.layout.goRest {
 		plan.GoHeap = b.plan.GoHeap // as of Open
 	}
 	if err := b.onlySizesDiffer(plan); err != nil {
