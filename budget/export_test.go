@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
 )
 
@@ -249,6 +250,9 @@ func FakeAnonymous(to func(list, except []platform.Mapping) ([]platform.Mapping,
 	appendAnonymous = to
 	return func() { appendAnonymous = old }
 }
+
+// PresentOf returns the resident bytes of C's heap.
+func PresentOf(c arena_c.ProcessCounts) uint64 { return presentOf(c) }
 
 // LookOutside looks as Report does, without texts.
 func (b *Budget) LookOutside() Outside { return b.outside(false) }

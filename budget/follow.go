@@ -252,27 +252,25 @@ func (t takenBytes) withOutside(b *Budget) takenBytes {
 	return t
 }
 
-// presentOf returns the resident bytes of C's heap: the resident bytes of the process with and
-// without it. If the system doesn't count them, presentOf returns the bytes in use.
-func presentOf(c arena_c.ProcessCounts) uint64 {
+// presentOf returns the resident bytes of C's heap, or the bytes in use if the system doesn't count
+// them.
+func presentOf(c arena_c.ProcessCounts) (bytes uint64) {
 	if c.Base == 0 {
 		return c.Used + c.RuntimeUsed
 	}
-	page := uint64(os.Getpagesize())
-	heap := []platform.Mapping{{Base: c.Base, Size: (c.Size + page - 1) &^ (page - 1)}}
-	with, _, err := appendAnonymous(nil, nil)
-	without, _, err2 := appendAnonymous(nil, heap)
-	if err != nil || err2 != nil {
+	heap := mappingOf(c)
+	end := heap.Base + uintptr(heap.Size)
+	// both ends split the mappings that cross them
+	list, _, err := appendAnonymous(nil, []platform.Mapping{{Base: heap.Base}, {Base: end}})
+	if err != nil {
 		return c.Used + c.RuntimeUsed
 	}
-	present := func(list []platform.Mapping) (bytes uint64) {
-		for _, m := range list {
+	for _, m := range list {
+		if m.Base >= heap.Base && m.Base < end {
 			bytes += m.Present
 		}
-		return bytes
 	}
-	all := present(with)
-	return min(c.Size, all-min(all, present(without)))
+	return bytes
 }
 
 // setRest makes the rest of the limits the limit of the Go heap, but never less than the live heap

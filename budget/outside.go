@@ -44,8 +44,8 @@ var lookOutside = struct {
 	list, except []platform.Mapping
 	named        map[string]uint64 // present bytes of the mappings of a name
 	samples      []metrics.Sample  // the runtime's total, then the parts of its heap
-}{named: map[string]uint64{}, samples: readMetrics(metricTotal, metricReleased, "/memory/classes/heap/free:bytes",
-	"/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes", "/memory/classes/heap/unused:bytes")}
+}{named: map[string]uint64{}, samples: readMetrics(metricTotal, metricReleased, metricFree, metricObjects,
+	"/memory/classes/heap/stacks:bytes", "/memory/classes/heap/unused:bytes")}
 
 // appendAnonymous is platform.AppendAnonymous; tests replace it.
 var appendAnonymous = platform.AppendAnonymous
@@ -90,11 +90,16 @@ func (b *Budget) appendOwn(list []platform.Mapping) []platform.Mapping {
 	}
 	if h := arena_c.ProcessHeapOf(); h != nil {
 		if c := h.Counts(); c.Base != 0 {
-			page := uint64(os.Getpagesize())
-			list = append(list, platform.Mapping{Base: c.Base, Size: (c.Size + page - 1) &^ (page - 1)})
+			list = append(list, mappingOf(c))
 		}
 	}
 	return list
+}
+
+// mappingOf returns the pages of C's heap.
+func mappingOf(c arena_c.ProcessCounts) platform.Mapping {
+	page := uint64(os.Getpagesize())
+	return platform.Mapping{Base: c.Base, Size: (c.Size + page - 1) &^ (page - 1)}
 }
 
 // withoutGo removes the runtime's mappings from the list, as far as they are known. tables is the

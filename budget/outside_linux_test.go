@@ -92,6 +92,23 @@ func TestOutsideLeavesOutEachPart(t *testing.T) {
 	assert.NotNil(t, live)
 }
 
+// TestPresentOfCsHeap: free pages of C's heap count if they are present, and memory next to the
+// heap doesn't, though it may be of the same mapping.
+func TestPresentOfCsHeap(t *testing.T) {
+	measuresOutside(t, open(t, small()))
+	at := hide(t, 8*budget.MiB)
+	page := uint64(os.Getpagesize())
+	heap := arena_c.ProcessCounts{Base: at + budget.MiB, Size: 4*budget.MiB - page + 1, Used: 9}
+	assert.Equal(t, uint64(4*budget.MiB), budget.PresentOf(heap), "whole pages")
+	gone := unsafe.Slice((*byte)(unsafe.Add(nil, at+2*budget.MiB)), budget.MiB)
+	require.NoError(t, unix.Madvise(gone, unix.MADV_DONTNEED))
+	assert.Equal(t, uint64(3*budget.MiB), budget.PresentOf(heap))
+	defer budget.FakeAnonymous(func([]platform.Mapping, []platform.Mapping) ([]platform.Mapping, uint64, error) {
+		return nil, 0, errors.ErrUnsupported
+	})()
+	assert.EqualValues(t, 9, budget.PresentOf(heap), "the system doesn't count pages")
+}
+
 func TestOutsideMakesNoGarbage(t *testing.T) {
 	b := open(t, small())
 	measuresOutside(t, b)

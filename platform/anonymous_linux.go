@@ -95,9 +95,14 @@ func appendAnonymous(list, except []Mapping) (all []Mapping, process uint64, err
 	for _, m := range except {
 		f.known = append(f.known, span{uint64(m.Base), uint64(m.Base) + m.Size})
 	}
-	slices.SortFunc(f.known, span.compare)
+	f.sortKnown()
 	all, err = f.measure(f.appendMappings(list), len(list))
 	return all, process, err
+}
+
+// sortKnown sorts the known ranges: an empty one precedes the range that begins where it does.
+func (f *anonymous) sortKnown() {
+	slices.SortFunc(f.known, func(a, b span) int { return cmp.Or(a.compare(b), cmp.Compare(a.end, b.end)) })
 }
 
 // residentIn returns the size in the line "VmRSS:     1234 kB".

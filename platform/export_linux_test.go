@@ -9,6 +9,7 @@ func ParseAnonymous(maps string, known ...[2]uint64) []Mapping {
 	for _, k := range known {
 		f.known = append(f.known, span{k[0], k[1]})
 	}
+	f.sortKnown()
 	return f.appendMappings(nil)
 }
 
