@@ -478,8 +478,11 @@ type thingKey struct {
 	kind   string // "pool", "container.List"
 	called string
 	of     string // its type
-	size   string
+	count  uint64
+	unit   string // "chunks", "values"
 }
+
+func (k *thingKey) size() string { return fmt.Sprintf("%d %s", k.count, k.unit) }
 
 func (k *thingKey) name() string {
 	text := k.of
@@ -542,28 +545,39 @@ func (c *partPlan) match(old, now []thingKey, both func(i, k int), lost func(i i
 		list := cmp.Or(key.called, key.of)
 		switch {
 		case pairs[i] >= 0:
-			n := &now[pairs[i]]
-			if key.called != n.called && key.called != "" {
-				c.row(false, key.name(), key.size, n.size, "renamed to %s", n.called)
-			} else if key.size != n.size {
-				c.row(false, n.name(), key.size, n.size, "larger")
+			switch n := &now[pairs[i]]; {
+			case key.count > n.count:
+				c.row(true, key.name(), key.size(), n.size(), "smaller")
+			case key.called != n.called && key.called != "":
+				c.row(false, key.name(), key.size(), n.size(), "renamed to %s", n.called)
+			case key.count < n.count:
+				c.row(false, n.name(), key.size(), n.size(), "larger")
 			}
 			both(i, pairs[i])
 		case c.lists(changeDropped, list):
-			c.row(false, key.name(), key.size, "", "dropped")
+			c.row(false, key.name(), key.size(), "", "dropped")
 			lost(i)
 		case ambiguous[i]:
-			c.row(true, key.name(), key.size, "", "another number of them here: name them with State.Name, "+
+			c.row(true, key.name(), key.size(), "", "another number of them here: name them with State.Name, "+
 				"in an older version")
 		default:
-			c.row(true, key.name(), key.size, "", "missing: list save.Dropped(%q)", list)
+			c.row(true, key.name(), key.size(), "", "missing: list save.Dropped(%q)", list)
 		}
 	}
 	for k := range now {
 		if !taken[k] {
-			c.row(false, now[k].name(), "", now[k].size, "new: as the load makes it")
+			c.row(false, now[k].name(), "", now[k].size(), "new: as the load makes it")
 		}
 	}
+}
+
+// valuesPlan returns the pair of the types of values. It adds a row if they don't convert.
+func (c *partPlan) valuesPlan(name, file, here string) *pair {
+	p := c.pair(c.known[0][file], c.known[1][here])
+	if p.why != "" {
+		c.row(true, name, file, here, byFunction, p.why)
+	}
+	return p
 }
 
 func (c *partPlan) planPools() {
@@ -573,21 +587,13 @@ func (c *partPlan) planPools() {
 			if q.Handles {
 				kind = "pool with handles"
 			}
-			list = append(list, thingKey{kind, q.Name, q.Type, fmt.Sprintf("%d chunks", q.Count)})
+			list = append(list, thingKey{kind, q.Name, q.Type, q.Count, "chunks"})
 		}
 		return list
 	}
-	old := keys(c.file)
-	c.match(old, keys(c.here), func(i, k int) {
-		file, here := &c.file.Pools[i], &c.here.Pools[k]
-		p := c.pair(c.known[0][file.Type], c.known[1][here.Type])
-		switch {
-		case p.why != "":
-			c.row(true, old[i].name(), file.Type, here.Type, byFunction, p.why)
-		case file.Count > here.Count:
-			c.row(true, old[i].name(), old[i].size, fmt.Sprintf("%d chunks", here.Count), "smaller")
-		}
-		c.pools = append(c.pools, poolPair{p, i, k})
+	old, now := keys(c.file), keys(c.here)
+	c.match(old, now, func(i, k int) {
+		c.pools = append(c.pools, poolPair{c.valuesPlan(old[i].name(), old[i].of, now[k].of), i, k})
 	}, func(i int) {
 		q := &c.file.Pools[i]
 		c.covered = append(c.covered, span{q.Numbers, q.Offset + q.Count*q.Stride})
@@ -600,36 +606,28 @@ func (c *partPlan) planKept() {
 		for i := range p.Kept {
 			k := &p.Kept[i]
 			kind, _, _ := strings.Cut(k.Name, "[")
-			list = append(list, thingKey{kind, k.Called, k.Name, fmt.Sprintf("%d values", k.capacity())})
+			list = append(list, thingKey{kind, k.Called, k.Name, k.capacity(), "values"})
 		}
 		return list
 	}
-	old := keys(c.file)
+	old, now := keys(c.file), keys(c.here)
 	for i := range old {
 		if !strings.HasPrefix(old[i].kind, "container.") {
 			c.row(true, old[i].name(), fmt.Sprintf("%d bytes", c.file.Kept[i].Size), "", "caches "+notConverted)
 		}
 	}
-	c.match(old, keys(c.here), func(i, k int) {
+	c.match(old, now, func(i, k int) {
 		file, here := &c.file.Kept[i], &c.here.Kept[k]
+		if len(file.Values) == 0 || len(file.Values) != len(here.Values) {
+			c.row(true, old[i].name(), old[i].size(), now[k].size(), "containers of values without bytes "+notConverted)
+		}
 		pair := keptPair{file: i, here: k}
 		for n := range min(len(file.Values), len(here.Values)) {
 			v, w := &file.Values[n], &here.Values[n]
-			p := c.pair(c.known[0][v.Type], c.known[1][w.Type])
-			switch {
-			case v.What != w.What:
+			if v.What != w.What {
 				c.row(true, old[i].name(), v.What, w.What, "another container")
-			case p.why != "":
-				c.row(true, v.What+" of "+old[i].name(), v.Type, w.Type, byFunction, p.why)
 			}
-			pair.values = append(pair.values, p)
-		}
-		switch {
-		case len(file.Values) == 0 || len(file.Values) != len(here.Values):
-			c.row(true, old[i].name(), old[i].size, fmt.Sprintf("%d values", here.capacity()),
-				"containers of values without bytes "+notConverted)
-		case file.capacity() > here.capacity():
-			c.row(true, old[i].name(), old[i].size, fmt.Sprintf("%d values", here.capacity()), "smaller")
+			pair.values = append(pair.values, c.valuesPlan(v.What+" of "+old[i].name(), v.Type, w.Type))
 		}
 		c.kept = append(c.kept, pair)
 	}, func(i int) {
@@ -649,24 +647,17 @@ func (k *keptLayout) capacity() uint64 {
 func (c *partPlan) planValues() {
 	keys := func(p *partLayout) (list []thingKey) {
 		for _, v := range p.Values {
-			list = append(list, thingKey{"values", v.What, v.Type, fmt.Sprintf("%d values", v.Count)})
+			list = append(list, thingKey{"values", v.What, v.Type, v.Count, "values"})
 		}
 		return list
 	}
 	if c.file.Version == 0 { // it doesn't say
 		return
 	}
-	old := keys(c.file)
-	c.match(old, keys(c.here), func(i, k int) {
-		file, here := &c.file.Values[i], &c.here.Values[k]
-		p := c.pair(c.known[0][file.Type], c.known[1][here.Type])
-		switch {
-		case p.why != "":
-			c.row(true, old[i].name(), file.Type, here.Type, byFunction, p.why)
-		case file.Count > here.Count:
-			c.row(true, old[i].name(), old[i].size, fmt.Sprintf("%d values", here.Count), "smaller")
-		}
-		c.values = append(c.values, valuesPair{p, file, here})
+	old, now := keys(c.file), keys(c.here)
+	c.match(old, now, func(i, k int) {
+		p := c.valuesPlan(old[i].name(), old[i].of, now[k].of)
+		c.values = append(c.values, valuesPair{p, &c.file.Values[i], &c.here.Values[k]})
 	}, func(i int) {
 		v := &c.file.Values[i]
 		c.covered = append(c.covered, span{v.Offset, v.Offset + v.Count*c.known[0][v.Type].Size})

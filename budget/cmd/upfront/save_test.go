@@ -153,9 +153,10 @@ func writeVersions(t *testing.T, dir string) {
 		scope.Plain[uint32]().Pool(s, 2)
 	}
 	writeState(t, filepath.Join(dir, "unversioned.save"), load)
-	writeState(t, filepath.Join(dir, "strict.save"), func(s scope.Scope, state *save.State, p *pond) {
+	writeState(t, filepath.Join(dir, "strict.save"), func(s scope.Scope, state *save.State, _ *pond) {
 		state.Version(1)
-		load(s, state, p)
+		scope.Plain[frog]().Pool(s, 3)
+		scope.Plain[uint64]().Pool(s, 2)
 	})
 	writeState(t, filepath.Join(dir, "new.save"), func(s scope.Scope, state *save.State, p *pond) {
 		state.Version(1)
