@@ -187,11 +187,7 @@ func (t *tracking) attach() {
 // from the state in page 3, and the file's in page 7. Then copyTo copies both pages, and the file's
 // image differs from the state in page 3.
 func (r *Ring) copyTo(file []byte, half int, from *slot, fresh bool) {
-	tracked := false
-	for i := range r.parts {
-		tracked = tracked || r.parts[i].tracking != nil
-	}
-	if fresh || !tracked {
+	if fresh {
 		copy(file, from.bytes())
 	} else {
 		for i := range r.parts {

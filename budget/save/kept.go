@@ -67,11 +67,7 @@ type valuesLayout struct {
 func (d *describer) kept(tenants []tenant) (list []keptLayout) {
 	for i := range tenants {
 		if t := &tenants[i]; t.kept {
-			k := keptLayout{Name: t.name, Called: t.called, Offset: t.at, Size: t.size}
-			for _, v := range t.values {
-				k.Values = append(k.Values, valuesLayout{v.what, d.of(v.of).Name, v.at, v.count})
-			}
-			list = append(list, k)
+			list = append(list, keptLayout{t.name, t.called, t.at, t.size, d.values(t.values)})
 		}
 	}
 	return list
@@ -97,6 +93,13 @@ func (v *valuesLayout) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d of %s at %#x", v.What, v.Count, v.Type, v.Offset))
 }
 
+// isIn reports whether the values are of a known type, and in the size bytes from a byte on.
+func (v *valuesLayout) isIn(known map[string]*typeLayout, from, size uint64) bool {
+	of, at := known[v.Type], v.Offset-from
+	return isPrintable(v.What) && of != nil && of.Size != 0 && v.Offset >= from && at <= size &&
+		v.Count <= (size-at)/of.Size
+}
+
 func (k *keptLayout) String() string {
 	text := strings.TrimSpace(fmt.Sprintf("%s %s, %d bytes at %#x", k.Called, k.Name, k.Size, k.Offset))
 	for _, v := range k.Values {
@@ -112,9 +115,7 @@ func (p *partLayout) checkKept(known map[string]*typeLayout) error {
 			return fmt.Errorf("a %q at byte %d of %d", k.Name, k.Offset, p.Size)
 		}
 		for _, v := range k.Values {
-			of := known[v.Type]
-			if !isPrintable(v.What) || of == nil || of.Size == 0 || v.Offset < k.Offset ||
-				v.Offset-k.Offset > k.Size || v.Count > (k.Size-(v.Offset-k.Offset))/of.Size {
+			if !v.isIn(known, k.Offset, k.Size) {
 				return fmt.Errorf("%d %q of %q at byte %d, in a %q", v.Count, v.What, v.Type, v.Offset, k.Name)
 			}
 		}

@@ -132,9 +132,7 @@ func (p *partLayout) check(known map[string]*typeLayout) error {
 // checkVersioned checks the facts in files of programs with a State.Version.
 func (p *partLayout) checkVersioned(known map[string]*typeLayout) error {
 	for _, v := range p.Values {
-		of := known[v.Type]
-		if !isPrintable(v.What) || of == nil || of.Size == 0 || v.Offset > p.Size ||
-			v.Count > (p.Size-v.Offset)/of.Size {
+		if !v.isIn(known, 0, p.Size) {
 			return fmt.Errorf("%d values %q of %q at byte %d of %d", v.Count, v.What, v.Type, v.Offset, p.Size)
 		}
 	}

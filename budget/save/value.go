@@ -21,8 +21,7 @@ func (t *typeLayout) value(b []byte) string {
 		}
 		return strconv.FormatBool(word == 1)
 	case "int8", "int16", "int32", "int64":
-		unused := 64 - 8*t.Size
-		return fmt.Sprint(int64(word<<unused) >> unused)
+		return fmt.Sprint(t.integer(b))
 	case "uint8", "uint16", "uint32", "uint64":
 		return fmt.Sprint(word)
 	case "float32":

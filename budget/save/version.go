@@ -10,7 +10,6 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena"
-	"github.com/upfront-mem/upfront/platform/jsonfile"
 )
 
 // Version sets the version of the state's types, from 1 on, and allows conversions: [Ring.Read]
@@ -235,7 +234,7 @@ func Enum[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 |
 	var list []enumerator
 	for name, value := range enumerators {
 		list = append(list, enumerator{name, int64(value)})
-		if jsonfile.Printable(name) != name || name == "" {
+		if !isPrintable(name) || name == "" {
 			panic(fmt.Sprintf("save: BUG: Enum of region %s: %v %q, which can't be printed", st.saved.Name, t, name))
 		}
 	}
