@@ -134,17 +134,11 @@ func imageOf[T any](v View, first *T, size uint64) []byte {
 	return v.Snapshot(unsafe.Slice((*byte)(unsafe.Pointer(first)), size))
 }
 
-// converts converts the words of an older container: see stack.Tenant.
-type converts func(image, old []byte, count, size uint64) (place, func() error, error)
-
 // note registers a container of type C with the state of s: its bytes, the check of an image, the
 // conversion of older ones, and the places of its values.
-func note[C any](s scope.Scope, bytes []byte, look func(image []byte) error, convert converts,
-	values ...stack.TenantValues) {
-	t := stack.Tenant{Name: reflect.TypeFor[C]().String(), Check: look, Values: values,
-		Convert: func(image, old []byte, count, size uint64) (func(uint64) (uint64, bool), func() error, error) {
-			return convert(image, old, count, size)
-		}}
+func note[C any](s scope.Scope, bytes []byte, look func(image []byte) error,
+	convert func(image, old []byte, count, size uint64) (place, func() error, error), values ...stack.TenantValues) {
+	t := stack.Tenant{Name: reflect.TypeFor[C]().String(), Check: look, Convert: convert, Values: values}
 	lifetime.Watching(s).NoteTenant(bytes, t)
 }
 

@@ -13,7 +13,7 @@ import (
 // file, and a new index, since its keys may be of another type.
 
 // place returns the place of a converted value, and whether the old value is in use.
-type place func(i uint64) (to uint64, live bool)
+type place = func(i uint64) (to uint64, live bool)
 
 var errCut = errors.New("its words don't fit in its bytes")
 
@@ -112,16 +112,19 @@ func (m *StringMap[V]) convert(old []byte, count, size uint64) (place, func() er
 		return nil, nil, err
 	}
 	rest := old[entriesSize(int(count)):]
-	if count != 0 && size > uint64(len(rest))/count ||
-		count*wordSize+(count*size+wordSize-1)&^(wordSize-1) > uint64(len(rest)) {
-		return nil, nil, errCut
-	}
-	sizes, rest := rest[:count*wordSize], rest[count*wordSize+(count*size+wordSize-1)&^(wordSize-1):]
 	clear(m.sizes)
 	clear(m.bytes)
 	if count == 0 {
 		return place, nil, nil
 	}
+	if size > uint64(len(rest))/count {
+		return nil, nil, errCut
+	}
+	keys := count*wordSize + (count*size+wordSize-1)&^(wordSize-1)
+	if keys > uint64(len(rest)) {
+		return nil, nil, errCut
+	}
+	sizes, rest := rest[:count*wordSize], rest[keys:]
 	most := uint64(len(rest)) / count // the file's k
 	for i := range count {
 		if _, live := place(i); !live {
