@@ -56,7 +56,7 @@ func exported(t *testing.T, name string) []string {
 	files, err := filepath.Glob(filepath.Join("..", name, "*.go"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files, name)
-	f := face{t: t, seen: map[string]bool{}, embedded: map[string]bool{}}
+	f := face{t: t, seen: map[string]bool{}, embeddedIn: map[string][]string{}}
 	var functions []*ast.FuncDecl
 	var types []*ast.TypeSpec
 	for _, path := range files {
@@ -89,10 +89,11 @@ func exported(t *testing.T, name string) []string {
 	return slices.Sorted(maps.Keys(f.seen))
 }
 
-// face collects the lines, and the names of embedded types, whose fields and methods are promoted.
+// face collects the lines, and the types that embed a type: these promote its fields and methods.
 type face struct {
-	t              *testing.T
-	seen, embedded map[string]bool
+	t          *testing.T
+	seen       map[string]bool
+	embeddedIn map[string][]string
 }
 
 func (f face) add(line string) { f.seen[line] = true }
@@ -114,7 +115,9 @@ func (f face) declared(d *ast.GenDecl) (types []*ast.TypeSpec) {
 			types = append(types, spec)
 			if of, ok := spec.Type.(*ast.StructType); ok {
 				for _, m := range of.Fields.List {
-					f.embedded[base(m.Type)] = f.embedded[base(m.Type)] || len(m.Names) == 0
+					if of := base(m.Type); len(m.Names) == 0 {
+						f.embeddedIn[of] = append(f.embeddedIn[of], spec.Name.Name)
+					}
 				}
 			}
 		}
@@ -122,8 +125,10 @@ func (f face) declared(d *ast.GenDecl) (types []*ast.TypeSpec) {
 	return types
 }
 
-// visible reports whether a type is exported or embedded in another.
-func (f face) visible(name string) bool { return ast.IsExported(name) || f.embedded[name] }
+// visible reports whether a type is exported, or embedded in a type that is visible.
+func (f face) visible(name string) bool {
+	return ast.IsExported(name) || slices.ContainsFunc(f.embeddedIn[name], f.visible)
+}
 
 func (f face) function(fn *ast.FuncDecl) {
 	if !fn.Name.IsExported() {
