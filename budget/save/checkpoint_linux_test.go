@@ -40,21 +40,39 @@ func attach(t testing.TB, c *save.Checkpoints, slot int, r *save.Ring) *save.Che
 	return p
 }
 
+// keptPond is a pond with a checkpoint in slot 2 of a new file.
+type keptPond struct {
+	*pond
+	name string
+	file *save.Checkpoints
+	mine *save.Checkpoint
+}
+
+func newKeptPond(t testing.TB, places int) keptPond {
+	name := filepath.Join(t.TempDir(), "pond")
+	c, p := checkpoints(t, name, checkpointPlan), newPond(t, open(t, pondPlan()), "level", places)
+	return keptPond{p, name, c, attach(t, c, 2, p.ring)}
+}
+
+// put makes a snapshot the checkpoint.
+func (p keptPond) put(t testing.TB, number uint64, own ...byte) {
+	t.Helper()
+	require.NoError(t, p.ring.Take(number))
+	require.NoError(t, p.mine.Write(number, own))
+}
+
 // TestCheckpoint: another process finds the last checkpoint of each slot, and play goes on as
 // without an end.
 func TestCheckpoint(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "pond")
-	c := checkpoints(t, name, checkpointPlan)
+	p := newKeptPond(t, 2)
+	name, c, mine := p.name, p.file, p.mine
 	assert.Empty(t, slices.Collect(c.All()))
-	p := newPond(t, open(t, pondPlan()), "level", 2)
-	mine := attach(t, c, 2, p.ring)
 	_, _, err := mine.Read()
 	assert.EqualError(t, err, "save: Read of checkpoint 2 of "+name+": it is empty")
 	assert.False(t, errors.Is(err, save.ErrRefused))
 	for n := range uint64(7) {
 		p.step(n)
-		require.NoError(t, p.ring.Take(n))
-		require.NoError(t, mine.Write(n, fmt.Appendf(nil, "lobby %d", n)))
+		p.put(t, n, fmt.Appendf(nil, "lobby %d", n)...)
 		require.Equal(t, save.Image(p.ring, n), save.CheckpointImage(mine))
 	}
 	want := hash(t, p.ring, 6)
@@ -73,7 +91,7 @@ func TestCheckpoint(t *testing.T) {
 	assert.Equal(t, uint64(6), number)
 	assert.Equal(t, "lobby 6", string(own))
 	assert.Equal(t, want, hash(t, q.ring, number))
-	assert.Equal(t, playFrom(t, p, number), playFrom(t, q, number))
+	assert.Equal(t, playFrom(t, p.pond, number), playFrom(t, q, number))
 
 	// A new image is written over the older one: number 5.
 	require.NoError(t, mine.Write(7, nil))
@@ -147,15 +165,13 @@ func TestCheckpointErrors(t *testing.T) {
 
 // TestCheckpointFiles: a file that isn't this plan's is refused by name, and unchanged.
 func TestCheckpointFiles(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "pond")
-	c := checkpoints(t, name, checkpointPlan)
-	p := newPond(t, open(t, pondPlan()), "level", 2)
-	require.NoError(t, p.ring.Take(1))
-	require.NoError(t, attach(t, c, 0, p.ring).Write(1, nil))
+	p := newKeptPond(t, 2)
+	p.put(t, 1)
+	name := p.name
 	_, err := save.OpenCheckpoints(name, checkpointPlan)
 	assert.ErrorIs(t, err, syscall.EWOULDBLOCK)
 	assert.ErrorContains(t, err, fmt.Sprintf("process %d has it", os.Getpid()))
-	require.NoError(t, c.Close())
+	require.NoError(t, p.file.Close())
 	good, err := os.ReadFile(name)
 	require.NoError(t, err)
 
@@ -188,7 +204,7 @@ func TestCheckpointFiles(t *testing.T) {
 		assert.True(t, bytes.Equal(changed, now), text)
 	}
 	require.NoError(t, os.WriteFile(name, good, 0o600))
-	assert.Equal(t, []int{0}, slices.Collect(checkpoints(t, name, checkpointPlan).All()))
+	assert.Equal(t, []int{2}, slices.Collect(checkpoints(t, name, checkpointPlan).All()))
 
 	full := platform.InjectFault("allocate", 1)
 	_, err = save.OpenCheckpoints(name+"2", checkpointPlan)
@@ -374,31 +390,25 @@ func TestCheckpointOfChunksThatAreCleared(t *testing.T) {
 
 // TestCheckpointGarbage: a tick with a checkpoint makes no Go allocation.
 func TestCheckpointGarbage(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "pond")
-	c := checkpoints(t, name, checkpointPlan)
-	p := newPond(t, open(t, pondPlan()), "level", 2)
-	mine, own, n := attach(t, c, 1, p.ring), []byte("lobby"), uint64(0)
+	p, own, n := newKeptPond(t, 2), []byte("lobby"), uint64(0)
 	tick := func() {
 		n++
-		if p.ring.Take(n) != nil || mine.Write(n, own) != nil {
+		if p.ring.Take(n) != nil || p.mine.Write(n, own) != nil {
 			t.Error("a tick failed")
 		}
 	}
 	tick()
 	if !arena_c.Asan { // it allocates for checks
 		assert.Zero(t, testing.AllocsPerRun(100, tick))
-		assert.Zero(t, testing.AllocsPerRun(100, func() { _ = mine.Clear() }))
+		assert.Zero(t, testing.AllocsPerRun(100, func() { _ = p.mine.Clear() }))
 	}
 }
 
 // TestCheckpointIsCut: a file that is cut during play is an error of Write and of each other call.
 func TestCheckpointIsCut(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "pond")
-	c := checkpoints(t, name, checkpointPlan)
-	p := newPond(t, open(t, pondPlan()), "level", 2)
-	mine := attach(t, c, 2, p.ring)
-	require.NoError(t, p.ring.Take(1))
-	require.NoError(t, mine.Write(1, nil))
+	p := newKeptPond(t, 2)
+	name, c, mine := p.name, p.file, p.mine
+	p.put(t, 1)
 	require.NoError(t, os.Truncate(name, 8192))
 	for range 2 {
 		err := mine.Write(1, nil)
@@ -476,45 +486,36 @@ func TestForgedCheckpoints(t *testing.T) {
 // TestCheckpointBefore: if the newest image is refused, Read returns the one before it, and drops
 // the newest.
 func TestCheckpointBefore(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "pond")
-	c := checkpoints(t, name, checkpointPlan)
-	p := newPond(t, open(t, pondPlan()), "level", 3)
-	mine := attach(t, c, 0, p.ring)
+	p := newKeptPond(t, 3)
 	for n := range uint64(2) {
-		require.NoError(t, p.ring.Take(n))
-		require.NoError(t, mine.Write(n, []byte{byte(n)}))
+		p.put(t, n, byte(n))
 	}
 	for range 2 {
-		save.CheckpointImage(mine)[save.ControlOf(p.ring).Words[0]] = 99
-		number, own, err := mine.Read()
+		save.CheckpointImage(p.mine)[save.ControlOf(p.ring).Words[0]] = 99
+		number, own, err := p.mine.Read()
 		require.NoError(t, err)
 		assert.Zero(t, number)
 		assert.Equal(t, []byte{0}, own)
-		require.NoError(t, p.ring.Take(2))
-		require.NoError(t, mine.Write(2, nil)) // not over the one that was read
+		p.put(t, 2) // not over the one that was read
 	}
-	number, _, err := mine.Read()
+	number, _, err := p.mine.Read()
 	require.NoError(t, err)
 	assert.Equal(t, uint64(2), number)
 }
 
 // TestCheckpointOfAnotherProgram: the error names the first difference.
 func TestCheckpointOfAnotherProgram(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "pond")
-	c := checkpoints(t, name, checkpointPlan)
-	p := newPond(t, open(t, pondPlan()), "level", 2)
-	require.NoError(t, p.ring.Take(1))
-	require.NoError(t, attach(t, c, 0, p.ring).Write(1, nil))
+	p := newKeptPond(t, 2)
+	p.put(t, 1)
 	plan := pondPlan()
 	plan.Name = "lake"
-	q := newPond(t, open(t, plan), "level", 2)
-	mine := attach(t, c, 0, q.ring)
-	_, _, err := mine.Read()
+	p.pond = newPond(t, open(t, plan), "level", 2)
+	p.mine = attach(t, p.file, 2, p.ring)
+	_, _, err := p.mine.Read()
 	assert.ErrorIs(t, err, save.ErrRefused)
 	assert.ErrorContains(t, err, `it is of another program, plan or data: the plan: "lake" here, and "pond" in the file`)
-	require.NoError(t, q.ring.Take(7))
-	require.NoError(t, mine.Write(7, nil))
-	number, _, err := mine.Read()
+	p.put(t, 7)
+	number, _, err := p.mine.Read()
 	require.NoError(t, err)
 	assert.Equal(t, uint64(7), number)
 }
