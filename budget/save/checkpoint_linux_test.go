@@ -520,6 +520,56 @@ func TestCheckpointOfAnotherProgram(t *testing.T) {
 	assert.Equal(t, uint64(7), number)
 }
 
+// TestCheckpointOfAnOlderProgram: a checkpoint converts as a file does, and the next one has the
+// types of the program that read it.
+func TestCheckpointOfAnOlderProgram(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pond")
+	var wrote []byte
+	write := func(p *program, number uint64) {
+		c := checkpoints(t, name, checkpointPlan)
+		mine := attach(t, c, 0, p.ring)
+		require.NoError(t, p.ring.Take(number))
+		for range 2 { // both images
+			require.NoError(t, mine.Write(number, []byte("lobby")))
+		}
+		wrote = save.Image(p.ring, number)
+		require.NoError(t, c.Close())
+	}
+	reads := func(p *program, want uint64) error {
+		c := checkpoints(t, name, checkpointPlan)
+		number, own, err := attach(t, c, 0, p.ring).Read()
+		if err == nil {
+			assert.Equal(t, want, number)
+			assert.Equal(t, "lobby", string(own))
+			err = p.ring.Restore(background, number)
+		}
+		return errors.Join(err, c.Close())
+	}
+	func() {
+		type Frog struct{ Age, Mood uint16 }
+		p, _ := loadProgram(t, func(_ *program, f *Frog) { *f = Frog{7, 1} })
+		write(p, 6)
+	}()
+	type Frog struct {
+		Speed float64
+		Ticks uint64
+	}
+	strict, _ := loadProgram(t, func(*program, *Frog) {})
+	err := reads(strict, 6)
+	assert.ErrorIs(t, err, save.ErrRefused)
+	assert.ErrorContains(t, err, "type save_test.Frog, field 0: Speed, in the file Age")
+	load := versioned[Frog](save.Dropped("save_test.Frog.Mood"), save.Renamed("save_test.Frog.Age", "Ticks"))
+	p, f := loadProgram(t, load)
+	require.NoError(t, reads(p, 6))
+	assert.Equal(t, Frog{Ticks: 7}, *f)
+	f.Speed, f.Ticks = 0.5, 8
+	write(p, 7)
+	next, f := loadProgram(t, load)
+	require.NoError(t, reads(next, 7))
+	assert.Equal(t, Frog{0.5, 8}, *f)
+	assert.Equal(t, wrote, save.Image(next.ring, 7))
+}
+
 // TestCheckpointKilled kills a process at random moments. Each time the next one goes on from a
 // whole checkpoint, whose hash is that of the same ticks played without an end.
 func TestCheckpointKilled(t *testing.T) {
