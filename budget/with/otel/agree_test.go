@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,23 +22,29 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestAgree: a collection of the report that each reader knows is the scrape of package prometheus,
-// by OpenTelemetry's rules for Prometheus' names. That package records its scrape.
-func TestAgree(t *testing.T) {
+// agreed returns a collection of the report that each reader knows.
+func agreed(t *testing.T) []metricdata.Metrics {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/agree.json"))
 	require.NoError(t, err)
 	var r budget.Report
 	require.NoError(t, json.Unmarshal(data, &r))
-	want, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/metrics.txt"))
-	require.NoError(t, err)
 	reader := sdk.NewManualReader()
 	_, err = register(r.Name, func() budget.Report { return r }, sdk.NewMeterProvider(sdk.WithReader(reader)))
 	require.NoError(t, err)
 	var collected metricdata.ResourceMetrics
 	require.NoError(t, reader.Collect(context.Background(), &collected))
 	require.Len(t, collected.ScopeMetrics, 1)
+	return collected.ScopeMetrics[0].Metrics
+}
+
+// TestAgree: the collection is the scrape of package prometheus, by OpenTelemetry's rules for
+// Prometheus' names. That package records its scrape.
+func TestAgree(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join(step.Root(t), "budget/testdata/metrics.txt"))
+	require.NoError(t, err)
 	var lines []string
-	for _, m := range collected.ScopeMetrics[0].Metrics {
+	for _, m := range agreed(t) {
 		switch values := m.Data.(type) {
 		case metricdata.Gauge[int64]:
 			lines = append(lines, linesOf(m, "", values.DataPoints)...)
@@ -73,4 +80,19 @@ func linesOf(m metricdata.Metrics, suffix string, points []metricdata.DataPoint[
 			strconv.FormatFloat(float64(p.Value), 'g', -1, 64)))
 	}
 	return lines
+}
+
+// TestNames: names and units are those of the semantic conventions' rules.
+func TestNames(t *testing.T) {
+	all := agreed(t)
+	name, unit := regexp.MustCompile(`^(upfront|go)(\.[a-z]+(_[a-z]+)*)+$`), regexp.MustCompile(`^By$|^\{[a-z]+\}$`)
+	assert.Greater(t, len(all), 30)
+	for _, m := range all {
+		assert.Regexp(t, name, m.Name)
+		assert.Regexp(t, unit, m.Unit, m.Name)
+		assert.True(t, strings.HasSuffix(m.Description, "."), m.Name)
+		for _, other := range all {
+			assert.False(t, strings.HasPrefix(other.Name, m.Name+"."), "%s is a namespace", m.Name)
+		}
+	}
 }

@@ -19,9 +19,8 @@ import (
 
 func plan(name string) budget.Plan {
 	return budget.Plan{
-		Name: name,
-		Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB, Limits: budget.Limits{Pools: 7}},
-			{Name: "match", Size: 70 * budget.KiB, Slots: 20}},
+		Name:    name,
+		Regions: []budget.RegionPlan{{Name: "level", Size: 256 * budget.KiB}},
 		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: 2, Size: 64 * budget.KiB},
 		Limits:  budget.Limits{Labels: 5},
@@ -34,24 +33,6 @@ func open(t testing.TB, p budget.Plan) *budget.Budget {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	return b
-}
-
-// play fills each part; each slot has a label of its own.
-func play(t testing.TB, b *budget.Budget) {
-	t.Helper()
-	fill(t, b.Region("level"), func(s scope.Scope) {
-		s.Bytes(30_000)
-		label(t, s, "sound", 12_345)
-		label(t, s, "others", 5)
-	})
-	for i := range 10 {
-		slot, err := b.Slots("match").Acquire()
-		require.NoError(t, err)
-		fill(t, slot, func(s scope.Scope) { label(t, s, fmt.Sprint("player ", i), 1000+i); label(t, s, "map", 10*i) })
-		t.Cleanup(func() { _ = slot.Release(context.Background()) })
-	}
-	b.Frame().Bytes(99)
-	require.NoError(t, b.NextFrame())
 }
 
 func fill(t testing.TB, r budget.Region, fn func(scope.Scope)) {
