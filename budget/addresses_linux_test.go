@@ -47,7 +47,7 @@ func TestOpenUnderALimitOfAddresses(t *testing.T) {
 	}
 	step.Machine(t, step.Addresses(16*budget.GiB)) // or Open reports RLIMIT_AS
 	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
-		t.Skip("an emulator that does not start programs: ", err)
+		t.Skip("the emulator starts no programs; on a machine of this target, go test ./budget runs it:", err)
 	}
 	for _, processors := range step.Pick([]int{mostProcessors}, []int{1, mostProcessors},
 		[]int{1, 2, 4, mostProcessors}) {

@@ -61,7 +61,7 @@ func runsAt(t *testing.T, base uint64) (addresses, refusals []string) {
 			"LONGER="+strings.Repeat("x", 10_000*i))
 		output, err := command.CombinedOutput()
 		if errors.Is(err, syscall.ENOEXEC) {
-			t.Skip("an emulator that does not start programs: ", err)
+			t.Skip("the emulator starts no programs; on a machine of this target, go test ./budget runs it:", err)
 		}
 		require.NoError(t, err, "%s", output)
 		var list, refused strings.Builder

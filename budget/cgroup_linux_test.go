@@ -28,11 +28,11 @@ func TestOpenNearTheLimitOfAGroup(t *testing.T) {
 	if os.Getenv(inside) == "" {
 		group, why := step.MemoryGroup(limit)
 		if why != "" {
-			t.Skip(why)
+			t.Skip("where a memory cgroup can be made, go test ./budget runs it:", why)
 		}
 		t.Cleanup(func() { assert.NoError(t, os.Remove(group)) })
 		if err := exec.Command(os.Args[0], "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
-			t.Skip("an emulator that does not start programs: ", err)
+			t.Skip("the emulator starts no programs; on a machine of this target, go test ./budget runs it:", err)
 		}
 		cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group, os.Args[0],
 			"-test.run=^TestOpenNearTheLimitOfAGroup$", "-test.v")

@@ -200,7 +200,7 @@ func TestGoHeapOfTheRestAgain(t *testing.T) {
 	size := open(t, small()).Size()
 	limit := platform.Limit{Name: "RLIMIT_AS", Bytes: budget.GiB, Used: size + 40*budget.MiB}
 	if platform.GoBacked {
-		t.Skip("a kept range is on the Go heap")
+		t.Skip("with -race a kept range is on the Go heap: go test ./budget runs it")
 	}
 	defer budget.SetLimits(limit)()
 	b := open(t, plan)

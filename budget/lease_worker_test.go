@@ -164,7 +164,7 @@ func TestLeaseReadersOfSlots(t *testing.T) {
 // the first one.
 func TestLeaseReadersAllocateOnce(t *testing.T) {
 	if instrumented {
-		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
+		t.Skip("the race detector, AddressSanitizer and checked builds allocate: go test ./budget runs it")
 	}
 	b := open(t, workersPlan(2))
 	regions := []budget.Region{b.Region("map"), b.Region("styles")}

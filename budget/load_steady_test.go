@@ -34,7 +34,7 @@ func loadAbove(s scope.Scope) (*frog, error) {
 // that load while the game runs.
 func TestLoadsAllocateNothing(t *testing.T) {
 	if instrumented {
-		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
+		t.Skip("the race detector, AddressSanitizer and checked builds allocate: go test ./budget runs it")
 	}
 	const count = 64
 	plan := rooms(true)

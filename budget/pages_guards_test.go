@@ -162,7 +162,7 @@ func TestGuardsInAGivenBlock(t *testing.T) {
 // Reconfigure doesn't add it.
 func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 	if platform.GoBacked {
-		t.Skip("the pages of a race build are Go's")
+		t.Skip("with -race the pages are the Go heap's: go test ./budget runs it")
 	}
 	limits := fresh(t, paged()).Limits
 	plan := func(systems, level uint64) budget.Plan {
@@ -204,7 +204,7 @@ func TestGuardsThatAreRefusedHalfway(t *testing.T) {
 // no byte.
 func TestGuardsMoveWithFaults(t *testing.T) {
 	if platform.GoBacked {
-		t.Skip("the pages of a race build are Go's")
+		t.Skip("with -race the pages are the Go heap's: go test ./budget runs it")
 	}
 	for n, struck := 1, true; struck; n++ {
 		b := open(t, guarded(256, 64, 512))
@@ -227,7 +227,7 @@ func TestGuardsMoveWithFaults(t *testing.T) {
 // TestGuardsBeyondTheMappings: the plan has more guards than one process may have mappings.
 func TestGuardsBeyondTheMappings(t *testing.T) {
 	if platform.GoBacked {
-		t.Skip("the pages of a race build are Go's")
+		t.Skip("with -race the pages are the Go heap's: go test ./budget runs it")
 	}
 	plan := guarded(256, 64, 512)
 	const text = "7 arenas with guards need 16 mappings more; vm.max_map_count allows 640 (615 in use, 10 kept for " +
@@ -250,14 +250,14 @@ func TestGuardsBeyondTheSystem(t *testing.T) {
 	_, most, ok := platform.Mappings()
 	switch {
 	case platform.GoBacked:
-		t.Skip("the pages of a race build are Go's: they have no guards")
+		t.Skip("with -race the pages are the Go heap's, without guards: go test ./budget runs it")
 	case !ok:
-		t.Skip("this system doesn't say how many mappings a process may have")
+		t.Skip("this system has no limit of mappings: on Linux, go test ./budget runs it")
 	case most > 70_000:
 		t.Skipf("this system has %d mappings for a process: enough for this plan", most)
 	}
 	if strconv.IntSize == 32 {
-		t.Skip("the plan takes 4.6 GiB of addresses")
+		t.Skip("the plan takes 4.6 GiB of addresses: on a 64-bit machine, go test ./budget runs it")
 	}
 	step.Machine(t, step.Addresses(8*budget.GiB))
 	plan := budget.Plan{Name: "many", Limits: budget.Limits{Scopes: 1, Pools: 1, Owned: 1, Labels: 1},

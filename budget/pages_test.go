@@ -19,7 +19,7 @@ func TestDemandIsGranted(t *testing.T) {
 	for _, c := range pageKeys {
 		t.Run(c.key, func(t *testing.T) {
 			if why := ungranted(t, c.key); why != "" {
-				t.Skip(why)
+				t.Skip("where the system grants it, go test ./budget runs it:", why)
 			}
 			for _, demand := range []budget.Demand{budget.Off, budget.Wished, budget.Required, budget.Off} {
 				plan := demanding(paged(), c.key, demand)
@@ -45,7 +45,7 @@ func TestDemandIsRefused(t *testing.T) {
 	for _, c := range pageKeys {
 		t.Run(c.key, func(t *testing.T) {
 			if why := ungranted(t, c.key); why != "" {
-				t.Skip(why)
+				t.Skip("where the system grants it, go test ./budget runs it:", why)
 			}
 			attempt := func(demand budget.Demand) (*budget.Budget, error) {
 				plan := demanding(paged(), c.key, demand)
@@ -79,7 +79,7 @@ func TestDemandIsRefused(t *testing.T) {
 // TestDemandsOfARaceBuild: a race build reports the demands that it can't grant.
 func TestDemandsOfARaceBuild(t *testing.T) {
 	if !platform.GoBacked {
-		t.Skip("the pages are the budget's own")
+		t.Skip("only a race build can't grant them: go test -race ./budget runs it")
 	}
 	plan := paged()
 	opened := open(t, plan)
@@ -276,11 +276,11 @@ func ungranted(t *testing.T, key string) string {
 		}
 	case "huge":
 		if err = r.HugePages(); err == nil && !isHuge(t, uint64(uintptr(r.Base()))) {
-			return "an emulator that does not pass the wish on"
+			return "the emulator ignores madvise"
 		}
 	case "guards":
 		if platform.GoBacked {
-			return "the pages of a race build are Go's"
+			return "with -race the pages are the Go heap's"
 		}
 	case "base":
 		if platform.SafeBase() == 0 {

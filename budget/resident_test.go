@@ -27,11 +27,11 @@ var few = budget.Limits{Scopes: 4, Pools: 4, Owned: 4, Labels: 4}
 func residentOf(t *testing.T, b *budget.Budget) uint64 {
 	t.Helper()
 	if platform.GoBacked {
-		t.Skip("with -race the pages are the Go heap's: run it without")
+		t.Skip("with -race the pages are the Go heap's: go test ./budget runs it")
 	}
 	bytes, ok := b.ResidentOf()
 	if !ok {
-		t.Skip("not measured here")
+		t.Skip("this system doesn't measure a budget's resident bytes: on Linux, go test ./budget runs it")
 	}
 	return bytes
 }
@@ -173,7 +173,7 @@ func TestReconfigureMakesPresent(t *testing.T) {
 // Pages in use are locked, and so are pages that come into use, except in a sealed budget.
 func TestLockIsOfWhatHolds(t *testing.T) {
 	if why := ungranted(t, "lock"); why != "" {
-		t.Skip(why)
+		t.Skip("where the system grants it, go test ./budget runs it:", why)
 	}
 	for _, guards := range []budget.Demand{budget.Off, budget.Wished} {
 		plan := worlds(17, 64, 300)
@@ -201,7 +201,7 @@ func TestLockIsOfWhatHolds(t *testing.T) {
 // Locked parts take mappings, and the system has a limited number of them.
 func TestLockWithoutMappings(t *testing.T) {
 	if why := ungranted(t, "lock"); why != "" {
-		t.Skip(why)
+		t.Skip("where the system grants it, go test ./budget runs it:", why)
 	}
 	defer budget.SetMappings(1000, 1400)()
 	plan := smallRooms(300, few)

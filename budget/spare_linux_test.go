@@ -187,7 +187,7 @@ func TestOpensOfAnyPlan(t *testing.T) {
 	}
 	step.Machine(t, step.Addresses(4*budget.GiB)) // of ranges of many sizes, which stay reserved
 	if platform.GoBacked {
-		t.Skip("the Go heap chooses")
+		t.Skip("with -race the Go heap chooses the address: go test ./budget runs it")
 	}
 	opens := step.Pick(150, 1000, 100_000)
 	before, w := holdingsNow(t), widest{map[class]uint64{}, map[class]uint64{}}
@@ -228,10 +228,10 @@ func TestStaleScopesAndBadAligns(t *testing.T) {
 func TestOpensOfGrowingSizes(t *testing.T) {
 	step.Machine(t, step.Addresses(4*budget.GiB)) // of ranges of many sizes, which stay reserved
 	if platform.GoBacked {
-		t.Skip("the Go heap chooses")
+		t.Skip("with -race the Go heap chooses the address: go test ./budget runs it")
 	}
 	if strconv.IntSize == 32 {
-		t.Skip("where addresses are scarce, a class keeps ranges of several sizes")
+		t.Skip("32-bit builds keep ranges of several sizes: on a 64-bit machine, go test ./budget runs it")
 	}
 	before, w, plan := holdingsNow(t), widest{map[class]uint64{}, map[class]uint64{}}, paged()
 	const more = 256 * budget.KiB
@@ -251,7 +251,7 @@ func TestOpensOfGrowingSizes(t *testing.T) {
 // TestMeasureLeavesNothingReserved: Measure keeps no addresses, although it measures in gigabytes.
 func TestMeasureLeavesNothingReserved(t *testing.T) {
 	if platform.GoBacked || arena_c.Checked || arena_c.Asan {
-		t.Skip("the build keeps addresses beside each budget, or the Go heap does")
+		t.Skip("this build keeps addresses next to each budget: go test ./budget runs it")
 	}
 	plan := paged()
 	plan.Limits = budget.Limits{}

@@ -370,7 +370,7 @@ func eightyFour() budget.Plan {
 
 func TestSampleAllocatesNothing(t *testing.T) {
 	if instrumented {
-		t.Skip("the race detector, AddressSanitizer and checked builds allocate for themselves")
+		t.Skip("the race detector, AddressSanitizer and checked builds allocate: go test ./budget runs it")
 	}
 	b := open(t, eightyFour())
 	line := timeline.Start(b, 5)

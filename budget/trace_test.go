@@ -34,7 +34,7 @@ func TestTraceShowsWhatABudgetDoes(t *testing.T) {
 	out, err := os.Create(file)
 	require.NoError(t, err)
 	if err := trace.Start(out); err != nil {
-		t.Skip(err)
+		t.Skip("without a trace of its own (-trace), go test ./budget runs it:", err)
 	}
 	b := open(t, small())
 	mustLoad(t, b, "systems", nil)

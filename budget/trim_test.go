@@ -40,7 +40,7 @@ func absent(t *testing.T, b *budget.Budget) uint64 {
 	t.Helper()
 	pages, ok := b.Missing()
 	if !ok {
-		t.Skip("not measured here")
+		t.Skip("this system doesn't count missing pages: on Linux, go test ./budget runs it")
 	}
 	return uint64(pages * os.Getpagesize())
 }
@@ -271,7 +271,7 @@ func TestTrimOfACallersBlock(t *testing.T) {
 
 func TestTrimWithAFaultOfTheSystem(t *testing.T) {
 	if !givesPages {
-		t.Skip("no page goes back in this build")
+		t.Skip("this build returns no pages: go test ./budget runs it")
 	}
 	plan := trimPlan()
 	plan.Regions[0].Trim = budget.TrimEmpty
@@ -416,7 +416,7 @@ func TestTrimOfAHeap(t *testing.T) {
 // header is there. Its free pages have other contents.
 func TestTrimLeavesHeapsOnBytesThatMayHaveAnotherUse(t *testing.T) {
 	if arena_c.Asan {
-		t.Skip("free bytes of a heap are poisoned")
+		t.Skip("with -asan the free bytes of a heap are poisoned: go test ./budget runs it")
 	}
 	type chunk [65 * budget.KiB]byte
 	chunks := scope.Plain[chunk]()
@@ -612,7 +612,7 @@ func TestTrimCountsAsWritten(t *testing.T) {
 	b := open(t, plan)
 	tracker := b.TrackerOf("level")
 	if tracker == nil {
-		t.Skip("no tracking here: ", b.Report().NotGranted)
+		t.Skip("where the kernel tracks writes, go test ./budget runs it:", b.Report().NotGranted)
 	}
 	written := func() bool {
 		runs, _, err := tracker.Dirty()

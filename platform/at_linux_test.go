@@ -25,10 +25,10 @@ var taken atomic.Uintptr
 // a test released.
 func safe(t *testing.T) uintptr {
 	if platform.GoBacked {
-		t.Skip("the Go heap chooses")
+		t.Skip("with -race the Go heap chooses the address: go test ./platform runs it")
 	}
 	if platform.SafeBase() == 0 {
-		t.Skip("no safe base on this target")
+		t.Skip("this target has no safe base: on linux/amd64 and linux/arm64, go test ./platform runs it")
 	}
 	return platform.SafeBase() + taken.Add(1)<<30
 }
@@ -138,7 +138,7 @@ func TestAKeptRangeIsTakenOver(t *testing.T) {
 
 func TestARangeOfReserveMayBeTakenAt(t *testing.T) {
 	if platform.GoBacked {
-		t.Skip("the Go heap chooses")
+		t.Skip("with -race the Go heap chooses the address: go test ./platform runs it")
 	}
 	platform.ForgetSpares()
 	r := commit(t, 4*edge, 0)
@@ -224,7 +224,7 @@ func TestABaseMisused(t *testing.T) {
 // a pointer.
 func TestTheGoHeapIsRefused(t *testing.T) {
 	if platform.GoBacked || strconv.IntSize < 64 {
-		t.Skip("the Go heap chooses, or takes no whole arenas")
+		t.Skip("race and 32-bit builds have other arenas: on linux/amd64, go test ./platform runs it")
 	}
 	const arena = 64 * mib // the runtime's unit
 	object := make([]byte, mib)

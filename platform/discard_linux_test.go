@@ -15,10 +15,10 @@ import (
 
 func TestDiscardGivesPagesBackAsZeros(t *testing.T) {
 	if platform.GoBacked {
-		t.Skip("the pages are the Go heap's")
+		t.Skip("with -race the pages are the Go heap's: go test ./platform runs it")
 	}
 	if ignoresAdvice(t) {
-		t.Skip("an emulator that ignores advice")
+		t.Skip("the emulator ignores madvise: on a machine of this target, go test ./platform runs it")
 	}
 	page := os.Getpagesize()
 	r := commit(t, uint64(64*page), 0)
@@ -28,7 +28,7 @@ func TestDiscardGivesPagesBackAsZeros(t *testing.T) {
 	}
 	before, ok := r.Missing()
 	if !ok {
-		t.Skip("an emulator whose pages are not its host's")
+		t.Skip("the emulator's pages aren't its host's: on a machine of this target, go test ./platform runs it")
 	}
 	require.Zero(t, before)
 	mappings, _, _ := platform.Mappings()

@@ -29,7 +29,7 @@ func inChild(t *testing.T) bool {
 	command.Env = append(os.Environ(), name+"="+t.Name())
 	output, err := command.CombinedOutput()
 	if errors.Is(err, syscall.ENOEXEC) {
-		t.Skip("an emulator that does not start programs: ", err)
+		t.Skip("the emulator starts no programs; on a machine of this target, go test ./platform runs it:", err)
 	}
 	require.NoError(t, err, "%s", output)
 	if _, why, skipped := strings.Cut(string(output), "--- SKIP"); skipped {
@@ -89,7 +89,7 @@ func TestLock(t *testing.T) {
 // belongs to the process.
 func TestLockRefused(t *testing.T) {
 	if platform.GoBacked {
-		t.Skip("nothing can be locked")
+		t.Skip("with -race nothing is locked: go test ./platform runs it")
 	}
 	if !inChild(t) {
 		return
@@ -103,7 +103,7 @@ func TestLockRefused(t *testing.T) {
 	limit := unix.Rlimit{}
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit))
 	if limit.Max < 2*edge {
-		t.Skip("the limit can't be raised to the size that the test needs")
+		t.Skip("RLIMIT_MEMLOCK is too low: after ulimit -l unlimited, go test ./platform runs it")
 	}
 	limit.Cur = 2 * edge
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit))
@@ -155,7 +155,7 @@ func TestHugePages(t *testing.T) {
 		return
 	}
 	if ignoresAdvice(t) {
-		t.Skip("an emulator that does not pass the wish on")
+		t.Skip("the emulator ignores madvise: on a machine of this target, go test ./platform runs it")
 	}
 	const size = 16 * mib
 	r, err := platform.Reserve(0, size, platform.Head{Size: 2 * mib})
@@ -163,7 +163,7 @@ func TestHugePages(t *testing.T) {
 	require.NoError(t, r.Commit())
 	if err := r.HugePages(); err != nil {
 		assert.ErrorContains(t, err, "platform: huge pages for 16777216 bytes: ")
-		t.Skip("not here: ", err)
+		t.Skip("with transparent huge pages, go test ./platform runs it:", err)
 	}
 	assert.True(t, smapsFlag(t, r, "hg"))
 	before, _, _ := platform.Faults()
@@ -240,7 +240,7 @@ func TestLimitsOfThisProcess(t *testing.T) {
 		before := statusBytes(t, c.used)
 		l, ok := find(c.name)
 		if !ok {
-			t.Skip("an emulator that sets no limits")
+			t.Skip("the emulator sets no limits: on a machine of this target, go test ./platform runs it")
 		}
 		after := statusBytes(t, c.used) // the runtime may map memory in between
 		assert.Equal(t, bytes, l.Bytes)

@@ -28,7 +28,7 @@ func addressBytes(t testing.TB) int {
 	_, err = fmt.Sscan(rest, &size)
 	require.NoError(t, err)
 	if strconv.IntSize == 32 && size >= 4*mib {
-		t.Skip("an emulator whose own mapping has all addresses of 32 bits: VmSize stays the same")
+		t.Skip("under qemu VmSize has all addresses of 32 bits: on a 32-bit machine, go test ./platform runs it")
 	}
 	return size * kib
 }
@@ -40,7 +40,7 @@ func TestMissingSeesPagesBeforeAndAfterPrefault(t *testing.T) {
 	all := size / os.Getpagesize()
 	pages, ok := r.Missing()
 	if !ok && os.Getpagesize() > 4*kib {
-		t.Skip("an emulator whose pages are not its host's")
+		t.Skip("the emulator's pages aren't its host's: on a machine of this target, go test ./platform runs it")
 	}
 	require.True(t, ok)
 	if !platform.GoBacked { // the runtime may reuse memory
@@ -82,7 +82,7 @@ func TestMissingSeesPagesBeforeAndAfterPrefault(t *testing.T) {
 
 func TestFaultsCountTouchedPages(t *testing.T) {
 	if platform.GoBacked {
-		t.Skip("the runtime decides which of its pages are new")
+		t.Skip("with -race the pages are the Go heap's: go test ./platform runs it")
 	}
 	const size = 8 * mib
 	r := commit(t, size, 0)
@@ -155,14 +155,14 @@ func TestGoroutinesShareTheList(t *testing.T) {
 
 func TestCommitMayBeRefused(t *testing.T) {
 	if platform.GoBacked || strconv.IntSize < 64 {
-		t.Skip("needs addresses beyond the machine's memory")
+		t.Skip("needs more addresses than memory: on a 64-bit machine, go test ./platform runs it")
 	}
 	var info unix.Sysinfo_t
 	require.NoError(t, unix.Sysinfo(&info))
 	memory := (uint64(info.Totalram) + uint64(info.Totalswap)) * uint64(info.Unit)
 	r, err := platform.Reserve(0, 2*memory&^(edge-1), platform.Head{})
 	if err != nil {
-		t.Skip("no addresses for twice the memory: ", err)
+		t.Skip("ulimit -v leaves less than twice the memory; without it, go test ./platform runs it:", err)
 	}
 	defer r.Release()
 	if err := r.Commit(); err != nil { // a system that overcommits grants it
@@ -174,7 +174,7 @@ func TestCommitMayBeRefused(t *testing.T) {
 func TestLockedPagesAreGivenBack(t *testing.T) {
 	platform.ForgetSpares()
 	if platform.GoBacked {
-		t.Skip("the Go heap's pages are the runtime's")
+		t.Skip("with -race the pages are the Go heap's: go test ./platform runs it")
 	}
 	step.Machine(t, step.LockedMemory(4*edge))
 	r := commit(t, 4*edge, 0)
@@ -190,7 +190,7 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {
 			if setting.Key == "-asan" || setting.Key == "-gcflags" {
-				t.Skip("checked pointers escape to the heap: ", setting)
+				t.Skip("with this flag pointers escape to the Go heap; go test ./platform runs it:", setting)
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func TestLockMakesPresent(t *testing.T) {
 	require.NoError(t, r.Release())
 
 	if wine() {
-		t.Skip("Wine doesn't bound locks")
+		t.Skip("Wine doesn't bound locks: on Windows, go test ./platform runs it")
 	}
 	err := commit(t, 1<<30, 0).Lock()
 	require.ErrorIs(t, err, windows.ERROR_WORKING_SET_QUOTA)
@@ -144,7 +144,7 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, windows.AssignProcessToJobObject(job, windows.CurrentProcess()))
 	found := names()
 	if wine() {
-		t.Skip("Wine keeps no memory limit of a job: ", found)
+		t.Skip("Wine keeps no memory limit of a job; on Windows, go test ./platform runs it:", found)
 	}
 	assert.Subset(t, found, []string{"job memory limit", "job process memory limit"})
 	for _, limit := range platform.Limits() {

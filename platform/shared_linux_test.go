@@ -79,7 +79,7 @@ func TestShared(t *testing.T) {
 func TestSharedIsPresent(t *testing.T) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs("/dev/shm", &fs); err != nil || fs.Type != unix.TMPFS_MAGIC {
-		t.Skip("/dev/shm is no tmpfs")
+		t.Skip("/dev/shm is no tmpfs: with one, go test ./platform runs it")
 	}
 	dir, err := os.MkdirTemp("/dev/shm", "upfront-")
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestSharedLimits(t *testing.T) {
 			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}}
 		out, err := child.CombinedOutput()
 		if len(out) == 0 && err != nil {
-			t.Skip("no mount namespace here: ", err)
+			t.Skip("with the right to make a mount namespace, go test ./platform runs it:", err)
 		}
 		require.NoError(t, err, "%s", out)
 		require.NotContains(t, string(out), "--- SKIP", "%s", out)
@@ -214,7 +214,7 @@ func TestSharedAndChildren(t *testing.T) {
 	said, err := owner.StdoutPipe()
 	require.NoError(t, err)
 	if err := step.Start(owner); errors.Is(err, syscall.ENOEXEC) {
-		t.Skip("an emulator that does not start programs: ", err)
+		t.Skip("the emulator starts no programs; on a machine of this target, go test ./platform runs it:", err)
 	} else {
 		require.NoError(t, err)
 	}

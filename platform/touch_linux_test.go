@@ -17,7 +17,7 @@ func TestTouchMakesPagesPresent(t *testing.T) {
 	require.NoError(t, r.Commit())
 	pages, ok := r.Missing()
 	if !ok {
-		t.Skip("not measured here")
+		t.Skip("mincore fails, as in an emulator: on a machine of this target, go test ./platform runs it")
 	}
 	if !GoBacked {
 		assert.Equal(t, size/os.Getpagesize(), pages, "control")

@@ -31,7 +31,7 @@ func TestDirtyOfHugePages(t *testing.T) {
 	platform.ForgetSpares()
 	r := commit(t, 16*mib, 0)
 	if err := r.HugePages(); err != nil {
-		t.Skip("not here: ", err)
+		t.Skip("with transparent huge pages, go test ./platform runs it:", err)
 	}
 	granted, err := r.Prefault()
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestDirtyOfHugePages(t *testing.T) {
 	k := track(t, r.Base(), r.Size())
 	before := hugeBytes(t, r)
 	if before == 0 {
-		t.Skip("the system gave small pages")
+		t.Skip("the system gave small pages: with huge ones that are free, go test ./platform runs it")
 	}
 	assert.Equal(t, before, hugeBytes(t, r), "to track splits nothing")
 	exactly(t, k, r.Size())

@@ -277,7 +277,7 @@ func TestOwnedOfAnyWords(t *testing.T) {
 // the error names the finalizer that panicked, and the region can be loaded again.
 func TestCFinalizerThatPanics(t *testing.T) {
 	if arena_c.Asan {
-		t.Skip("AddressSanitizer doesn't bear that frames of C are left by a panic")
+		t.Skip("AddressSanitizer doesn't bear a panic through frames of C: go test ./scope runs it")
 	}
 	b := open(t)
 	clib.Finalize = func(id int64) {

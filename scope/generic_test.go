@@ -194,7 +194,7 @@ func TestMethodsRefuseGoPointers(t *testing.T) {
 
 func TestMethodsCostNoGoAllocation(t *testing.T) {
 	if arena_c.Crossing || arena_c.Race {
-		t.Skip("these builds allocate for themselves")
+		t.Skip("this build allocates for itself: go test ./scope runs it")
 	}
 	scratch := open(t).Scratch(0, 0)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {

@@ -193,7 +193,7 @@ func TestLeaksSayWhoAllocated(t *testing.T) {
 // TestLeaksOfManyPlaces: an error names 16 places, and counts the blocks of others.
 func TestLeaksOfManyPlaces(t *testing.T) {
 	if !arena_c.Checked {
-		t.Skip("a checked build knows places")
+		t.Skip("only a checked build knows places: go test -tags checked ./scope runs it")
 	}
 	_, s := opened(t, "match")
 	h := made[arena.Heap](t)(arena.NewHeap(s.BytesUnzeroed(16<<10, 64), 0))

@@ -310,7 +310,7 @@ func TestListHoldsNoAddress(t *testing.T) {
 
 func TestListAllocatesNothing(t *testing.T) {
 	if instrumented {
-		t.Skip("the sanitizers' checks allocate")
+		t.Skip("the sanitizers' checks allocate: go test ./scope runs it")
 	}
 	scratches := open(t).Scratches(0)
 	sum := int32(0)

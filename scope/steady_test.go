@@ -87,7 +87,7 @@ var steady = []struct {
 
 func TestNoGoAllocation(t *testing.T) {
 	if instrumented {
-		t.Skip("the sanitizers' checks allocate")
+		t.Skip("the sanitizers' checks allocate: go test ./scope runs it")
 	}
 	scratch := budgettest.Open(t,
 		budget.Plan{Name: "steady", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},

@@ -69,7 +69,7 @@ func TestCrashInC(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			if how == "dead" && builtWith(t)["-race"] != "" {
-				t.Skip("the budget is on the Go heap, which does not go away")
+				t.Skip("with -race the budget is on the Go heap and stays: UPFRONT_STEP=check go test ./tests runs it")
 			}
 			inOrder(t, crashOf(t, with, how), append(inC, fromGo...)...)
 			plain := crashOf(t, without, how)
@@ -83,7 +83,7 @@ func TestCrashInC(t *testing.T) {
 func TestCrashOfFrogpond(t *testing.T) {
 	step.Needs(t, step.Check)
 	if builtWith(t)["-asan"] != "" {
-		t.Skip("under asan frogpond leaves C's frames to that")
+		t.Skip("with -asan frogpond leaves C's frames to AddressSanitizer: UPFRONT_STEP=check go test ./tests runs it")
 	}
 	text := crashOf(t, buildLike(t, "frogpond"), "-crash")
 	if builtWith(t)["-race"] != "" {

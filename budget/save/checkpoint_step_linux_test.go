@@ -69,7 +69,7 @@ func TestCheckpointStepped(t *testing.T) {
 	runtime.LockOSThread() // the tracer is a thread
 	defer runtime.UnlockOSThread()
 	if err := unix.PtraceAttach(thread); errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
-		t.Skip("this process may not trace another: ", err)
+		t.Skip("with the right to trace (ptrace), UPFRONT_STEP=check go test ./budget/save runs it:", err)
 	} else {
 		require.NoError(t, err)
 	}

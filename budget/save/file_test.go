@@ -363,7 +363,7 @@ func TestOtherProcesses(t *testing.T) {
 			uint64(i+1)<<36))
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, syscall.ENOEXEC) {
-			t.Skip("an emulator that does not start programs: ", err)
+			t.Skip("the emulator starts no programs; on a machine of this target, go test ./budget/save runs it:", err)
 		}
 		require.NoError(t, err, "%s", out)
 	}

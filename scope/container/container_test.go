@@ -301,7 +301,7 @@ const undeclared = "a Maker that was never declared: make it with scope.Plain or
 
 func TestNoGoAllocation(t *testing.T) {
 	if instrumented {
-		t.Skip("the sanitizers' checks allocate")
+		t.Skip("the sanitizers' checks allocate: go test ./scope/container runs it")
 	}
 	scratch := open(t).Scratch(0, 0)
 	letters, sum := []byte("frog"), int32(0)

@@ -84,7 +84,7 @@ func TestContainersOnAHeap(t *testing.T) {
 
 func TestNoGoAllocationOnAHeap(t *testing.T) {
 	if instrumented {
-		t.Skip("the sanitizers' checks allocate")
+		t.Skip("the sanitizers' checks allocate: go test ./scope/container runs it")
 	}
 	b := openPond()
 	defer b.Close()

@@ -27,7 +27,7 @@ func TestALargeBuddy(t *testing.T) {
 		memory, err := unix.Mmap(-1, 0, int(mapped), unix.PROT_READ|unix.PROT_WRITE,
 			unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 		if err != nil {
-			t.Skip("no addresses: ", err)
+			t.Skip("ulimit -v leaves too few addresses; without it, go test ./tests/conformance runs it:", err)
 		}
 		first := up(address(unsafe.Pointer(&memory[0]))+front, arena_c.AlignMax) -
 			address(unsafe.Pointer(&memory[0]))

@@ -119,7 +119,7 @@ func TestHandlesOfAFrame(t *testing.T) {
 
 func TestRaceBuildsOverwriteWhatATurnEnds(t *testing.T) {
 	if !arena_c.Race {
-		t.Skip("only race builds do")
+		t.Skip("only race builds do: go test -race ./tests/conformance runs it")
 	}
 	f, err := arena.NewFrame(heapBlock(t, 1024, 64), 2)
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ import (
 func compile(t *testing.T, flag string, others ...string) string {
 	t.Helper()
 	if arena_c.Crossing || arena_c.Race {
-		t.Skip("the compiled code is the release build's: its test is enough")
+		t.Skip("the compiled code is the release build's: UPFRONT_STEP=check go test ./tests/conformance runs it")
 	}
 	step.Needs(t, step.Check)
 	args := append([]string{"build", "-gcflags=" + flag, "./fast"}, others...)

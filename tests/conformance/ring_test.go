@@ -180,7 +180,7 @@ func TestRingOverwrites(t *testing.T) {
 
 func TestRaceBuildsOverwriteWhatARingFrees(t *testing.T) {
 	if !arena_c.Race {
-		t.Skip("only race builds do")
+		t.Skip("only race builds do: go test -race ./tests/conformance runs it")
 	}
 	dead := bytes.Repeat([]byte{0xDB}, 100)
 	r, err := arena.NewRing(heapBlock(t, 1024, 64))

@@ -143,7 +143,7 @@ func TestPutOfWhatIsNoChunk(t *testing.T) {
 // the move of a cursor alone conflicts with no access.
 func TestRaceBuildsOverwriteWhatDies(t *testing.T) {
 	if !arena_c.Race {
-		t.Skip("only race builds do")
+		t.Skip("only race builds do: go test -race ./tests/conformance runs it")
 	}
 	dead := bytes.Repeat([]byte{0xDB}, 100)
 	for _, open := range []opener{openLinear, openStack} {

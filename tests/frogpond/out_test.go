@@ -22,7 +22,7 @@ const (
 func needFull(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("needs " + full)
+		t.Skip("needs " + full + ": on Linux, go test ./tests/frogpond runs it")
 	}
 }
 

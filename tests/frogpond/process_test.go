@@ -98,7 +98,7 @@ func startInto(t *testing.T, stdout, stderr *os.File, args ...string) *process {
 	}
 	err := step.Start(p.cmd)
 	if errors.Is(err, syscall.ENOEXEC) {
-		t.Skip("an emulator starts no programs")
+		t.Skip("the emulator starts no programs: on a machine of this target, go test ./tests/frogpond runs it")
 	}
 	require.NoError(t, err)
 	go func() {

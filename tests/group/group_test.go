@@ -46,7 +46,7 @@ func TestProcessInAGroup(t *testing.T) {
 	}
 	step.Needs(t, step.Gate)
 	if platform.GoBacked || arena_c.Asan || arena_c.Checked {
-		t.Skip("instrumented builds need more than the plan's bytes: run it without")
+		t.Skip("instrumented builds need more than the plan's bytes: UPFRONT_STEP=gate go test . runs it")
 	}
 	random := rand.New(rand.NewPCG(44, 1))
 	mib := func(from, to int) uint64 {

@@ -27,7 +27,7 @@ import (
 func TestFollowsALimit(t *testing.T) {
 	step.Needs(t, step.Check)
 	if arena_c.Race || arena_c.Asan || arena_c.Checked {
-		t.Skip("instrumented builds need more than the plan's bytes: run it without")
+		t.Skip("instrumented builds need more than the plan's bytes: UPFRONT_STEP=check go test ./tests/malloc runs it")
 	}
 	const MiB = budget.MiB
 	group, why := step.MemoryGroup(512 * MiB)

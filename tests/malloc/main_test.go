@@ -85,7 +85,7 @@ func few(n int) int {
 func needsMalloc(t *testing.T) {
 	t.Helper()
 	if arena_c.Asan {
-		t.Skip("an asan build has AddressSanitizer's malloc")
+		t.Skip("an asan build has AddressSanitizer's malloc: go test ./tests/malloc runs it")
 	}
 }
 
@@ -354,7 +354,7 @@ func TestTrim(t *testing.T) {
 func TestAsan(t *testing.T) {
 	t.Parallel()
 	if !arena_c.Asan {
-		t.Skip("other builds have the package's malloc")
+		t.Skip("other builds have the package's malloc: go test -asan ./tests/malloc runs it")
 	}
 	assert.Contains(t, ends(t, "-size 8MiB libc"), "size 0 used 0")
 }
@@ -428,7 +428,7 @@ func TestStatic(t *testing.T) {
 	t.Parallel()
 	step.Needs(t, step.Gate)
 	if arena_c.Race || arena_c.Asan {
-		t.Skip("one build is enough")
+		t.Skip("one build is enough: UPFRONT_STEP=gate go test ./tests/malloc runs it")
 	}
 	path := goBuild(t, "-ldflags", `-linkmode external -extldflags "-static"`)
 	text, err := exec.Command("ldd", path).CombinedOutput()
@@ -449,7 +449,7 @@ func TestBuilds(t *testing.T) {
 	t.Parallel()
 	step.Needs(t, step.Gate)
 	if arena_c.Race || arena_c.Asan {
-		t.Skip("one build is enough")
+		t.Skip("one build is enough: UPFRONT_STEP=gate go test ./tests/malloc runs it")
 	}
 	for _, flags := range [][]string{{"-buildmode=pie"}, {"-ldflags=-s -w"},
 		{"-buildmode=pie", "-ldflags=-s -w -linkmode external -extldflags=-static-pie"}} {
@@ -465,7 +465,7 @@ func TestBuilds(t *testing.T) {
 func TestMusl(t *testing.T) {
 	step.Needs(t, step.Gate)
 	if arena_c.Race || arena_c.Asan {
-		t.Skip("one build is enough")
+		t.Skip("one build is enough: UPFRONT_STEP=gate go test ./tests/malloc runs it")
 	}
 	if _, err := exec.LookPath("musl-gcc"); err != nil {
 		step.Lacks(t, "musl-gcc", "musl-tools")

@@ -44,7 +44,7 @@ type build struct {
 // the program without the wrong step, which no build may catch.
 func TestMisuse(t *testing.T) {
 	if arena_c.Crossing || arena_c.Race {
-		t.Skip("the programs are built in each build, whatever this one is: once is enough")
+		t.Skip("the programs are the same in each build: UPFRONT_STEP=check go test ./tests/misuse runs it")
 	}
 	step.Needs(t, step.Check)
 	dir := t.TempDir()
@@ -175,7 +175,7 @@ func TestNamesAreUnique(t *testing.T) {
 // that silences the reports is left out.
 func TestVet(t *testing.T) {
 	if arena_c.Crossing || arena_c.Race {
-		t.Skip("the source is the same in each build")
+		t.Skip("the source is the same in each build: UPFRONT_STEP=check go test ./tests/misuse runs it")
 	}
 	step.Needs(t, step.Check)
 	dir := t.TempDir()

@@ -478,7 +478,7 @@ func TestDrain(t *testing.T) {
 // TestSignal: the program drains at SIGTERM, and prints its counts and report at the end.
 func TestSignal(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no signal for another process")
+		t.Skip("Windows has no signal for another process: on Linux, go test ./tests/pond runs it")
 	}
 	step.Machine(t, step.Loopback())
 	pond, lines, server := startProgram(t, "127.0.0.1:0", "-drain", "50ms")

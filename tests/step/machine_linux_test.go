@@ -46,7 +46,7 @@ func TestMachineUnderALimit(t *testing.T) {
 			}
 			text, err := run(name, attr)
 			if attr != nil && text == "" {
-				t.Skip("no network namespace here: ", err)
+				t.Skip("with the right to make a network namespace, go test ./tests/step runs it:", err)
 			}
 			require.NoError(t, err, text)
 			assert.Contains(t, text, "--- SKIP")

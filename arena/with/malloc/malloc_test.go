@@ -26,7 +26,7 @@ const defined = runtime.GOOS == "linux" && !arena_c.Asan
 func inChild(t *testing.T) bool {
 	t.Helper()
 	if !defined {
-		t.Skip("this build has another malloc")
+		t.Skip("this build has another malloc: on Linux, go test ./arena/with/malloc runs it")
 	}
 	if os.Getenv(childVariable) == t.Name() {
 		return true
@@ -171,7 +171,7 @@ func TestCleanUp(t *testing.T) {
 // c_heap bounds nothing.
 func TestUnsupported(t *testing.T) {
 	if defined {
-		t.Skip("this build has the package's malloc")
+		t.Skip("only a build with another malloc refuses: go test -asan ./arena/with/malloc runs it")
 	}
 	err := begin(arena_c.ProcessPlan{Size: 1 << 20})
 	require.ErrorIs(t, err, errors.ErrUnsupported)
@@ -187,7 +187,7 @@ func TestUnsupported(t *testing.T) {
 
 func TestReadStatsDoesntAllocate(t *testing.T) {
 	if arena_c.Race {
-		t.Skip("the race detector allocates")
+		t.Skip("the race detector allocates: go test ./arena/with/malloc runs it")
 	}
 	assert.Zero(t, testing.AllocsPerRun(100, func() { malloc.ReadStats() }))
 }

@@ -188,11 +188,11 @@ func TestMergeIntoLinks(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for link, to := range map[string]string{"link": "old.json", "astray": "nothing"} {
 		if err := os.Symlink(to, at(link)); err != nil {
-			t.Skip("Windows asks for a right: ", err)
+			t.Skip("with Windows' right to make symbolic links, go test ./upfront runs it:", err)
 		}
 	}
 	if _, err := os.Stat(at("link")); err != nil {
-		t.Skip("Wine makes links that it doesn't follow: ", err)
+		t.Skip("Wine doesn't follow such links; on Linux and Windows, go test ./upfront runs it:", err)
 	}
 	code, _, said := runs("plan", "merge", at("old.json"), at("link"), at("new.json"))
 	to, err := os.Readlink(at("link"))

@@ -132,7 +132,7 @@ func TestPerAddress(t *testing.T) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}
 		c, err := d.Dial("tcp", net.JoinHostPort("127.0.0.1", port))
 		if err != nil {
-			t.Skip("no such address here: ", err)
+			t.Skip("where this is an address of the machine, go test ./budget/view/live runs it:", err)
 		}
 		t.Cleanup(func() { c.Close() })
 		_, _ = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")

@@ -147,7 +147,7 @@ func TestWithoutTheLock(t *testing.T) {
 		return
 	}
 	if runtime.NumCPU() == 1 {
-		t.Skip("threads take turns")
+		t.Skip("on one processor threads take turns: with two, go test ./tests/conformance/threads runs it")
 	}
 	for try := range 100 {
 		// A list may become a ring, so the time is limited.

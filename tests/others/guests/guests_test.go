@@ -116,7 +116,7 @@ func TestEdge(t *testing.T) {
 // keep them: servers that let guests grow, in the same slots and with wazero's own memories.
 func TestWarm(t *testing.T) {
 	if platform.GoBacked || arena_c.Checked || arena_c.Asan {
-		t.Skip("this build has other pages")
+		t.Skip("this build has other pages: go test ./guests runs it")
 	}
 	cost, err := plan.Cost()
 	require.NoError(t, err)

@@ -151,7 +151,7 @@ func TestDamagedSave(t *testing.T) {
 
 func TestTwoServers(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("nothing is locked there")
+		t.Skip("on Windows no file is locked: on Linux, go test ./tests/frogpond/internal/disk runs it")
 	}
 	dir := t.TempDir()
 	first := openSaves(t, dir)
@@ -170,7 +170,7 @@ func TestTwoServers(t *testing.T) {
 func full(t *testing.T, name string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("needs /dev/full")
+		t.Skip("needs /dev/full: on Linux, go test ./tests/frogpond/internal/disk runs it")
 	}
 	require.NoError(t, os.Symlink("/dev/full", name))
 }

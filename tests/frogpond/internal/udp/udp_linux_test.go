@@ -45,7 +45,7 @@ func TestThereAndBack(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		t.Run(address, func(t *testing.T) {
 			if c, err := net.ListenPacket("udp", address); err != nil {
-				t.Skip("no such address here: ", err)
+				t.Skip("where this is an address, go test ./tests/frogpond/internal/udp runs it:", err)
 			} else {
 				c.Close()
 			}
@@ -274,11 +274,11 @@ func TestAsksAll(t *testing.T) {
 	client, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(127, 255, 255, 255),
 		Port: s.Addr().(*net.UDPAddr).Port})
 	if err != nil {
-		t.Skip("no such address here: ", err)
+		t.Skip("where this is an address, go test ./tests/frogpond/internal/udp runs it:", err)
 	}
 	defer client.Close()
 	if _, err := client.Write([]byte("who")); err != nil {
-		t.Skip("no such address here: ", err)
+		t.Skip("where this is an address, go test ./tests/frogpond/internal/udp runs it:", err)
 	}
 	_, err = s.Receive(in)
 	require.NoError(t, err)
