@@ -3,6 +3,7 @@
 package tests
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -513,6 +514,22 @@ func TestReadmeRows(t *testing.T) {
 }
 
 // mib returns the number in a cell such as "16.5 MiB".
+// TestBoundary: each row of the table names a test of its folder.
+func TestBoundary(t *testing.T) {
+	rows := cells(t, page(t, ".github/SECURITY.md"), "| beyond ")
+	require.NotEmpty(t, rows)
+	for _, row := range rows {
+		folder, name, _ := strings.Cut(row[3], " ")
+		files, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
+		require.NoError(t, err)
+		assert.True(t, slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			return bytes.Contains(text, []byte("\nfunc "+name+"("))
+		}), "%s has no %s", folder, name)
+	}
+}
+
 func mib(t *testing.T, cell string) float64 {
 	t.Helper()
 	number, found := strings.CutSuffix(strings.TrimSpace(cell), " MiB")
