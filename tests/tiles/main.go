@@ -118,7 +118,7 @@ func (w *World) chunk(at Place) (*Chunk, error) {
 }
 
 // grow lets one tile of moss cover a tile next to it.
-func (w *World) grow(c *Chunk) error {
+func (w *World) grow(c *Chunk) (err error) {
 	random := mix(c.At, w.tick<<10)
 	i := random % (Side * Side)
 	if c.Tiles[i] != Moss {
@@ -128,7 +128,6 @@ func (w *World) grow(c *Chunk) error {
 	x, y := int32(i%Side)+directions[d].X, int32(i/Side)+directions[d].Y
 	to := c
 	if x < 0 || x >= Side || y < 0 || y >= Side {
-		var err error
 		if to, err = w.near(c, d); to == nil || err != nil {
 			return err
 		}
@@ -179,9 +178,8 @@ func play(name string, fast bool, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, disk.Close()) }()
-	b, err := budget.Open(budget.Plan{Name: "tiles",
-		Regions: []budget.RegionPlan{{Name: "world", Size: 128 * budget.KiB}},
-		GoHeap:  16 * budget.MiB})
+	b, err := budget.Open(budget.Plan{Name: "tiles", GoHeap: 16 * budget.MiB,
+		Regions: []budget.RegionPlan{{Name: "world", Size: 128 * budget.KiB}}})
 	if err != nil {
 		return err
 	}
