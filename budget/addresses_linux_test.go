@@ -36,8 +36,8 @@ const mostProcessors = 32
 // TestOpenUnderALimitOfAddresses raises RLIMIT_DATA in steps. A child opens a plan and then works:
 // it takes threads, as many as Open has counted without the runtime's, and the Go heap fills its
 // share with garbage. Each child succeeds, or Open refuses the plan in words; an abort never ends
-// it after Open has begun. No Open is tried below the need of a child that opens nothing, and of two
-// threads more: how many threads the runtime has by then depends on the scheduler.
+// it after Open has begun. No Open is tried below the need of a child that opens nothing, and of
+// two threads: how many threads the runtime has by then depends on the scheduler.
 func TestOpenUnderALimitOfAddresses(t *testing.T) {
 	if platform.GoBacked || arena_c.Asan || arena_c.Checked {
 		t.Skip("instrumented builds need other limits: run it without, go test -run UnderALimitOfAddresses ./budget")
@@ -57,11 +57,12 @@ func TestOpenUnderALimitOfAddresses(t *testing.T) {
 			bare, refused, died, works := 0, 0, 0, 0
 			for limit := 60; limit <= 160 || works == 0; limit += step.Pick(40, 20, 2) {
 				require.Less(t, limit, 1000, "%s never works", part)
-				if out, err := inLimit(limit-2*stack, processors, partBare); err != nil || !strings.Contains(out, "works") {
+				out, err := inLimit(limit-2*stack, processors, partBare)
+				if err != nil || !strings.Contains(out, "works") {
 					bare = limit
 					continue
 				}
-				switch out, err := inLimit(limit, processors, part); {
+				switch out, err = inLimit(limit, processors, part); {
 				case !strings.Contains(out, "opens"):
 					bare = limit // it died at its start
 				case err != nil:
