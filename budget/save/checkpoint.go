@@ -97,7 +97,7 @@ type Checkpoints struct {
 	plan    CheckpointPlan
 	image   uint64 // bytes of an image
 	shared  *platform.Shared
-	refused []error // by slot: why a checkpoint was dropped
+	refused []error // by slot: why a checkpoint was dropped; also slots that only an earlier plan has
 }
 
 // OpenCheckpoints opens the file of checkpoints of that name, or makes it. It reserves the file's
@@ -117,33 +117,24 @@ type Checkpoints struct {
 // The file has mode 0600, because a state may hold keys. One process at a time has it open. For
 // another one OpenCheckpoints returns an error that has the owner's number and wraps
 // syscall.EWOULDBLOCK. It returns an error that wraps [ErrRefused] for a file that is cut or
-// zeroed, or isn't a file of checkpoints with this plan, version and byte order. It also fails if
-// the file system is full or read-only, or the file may be accessed by other users. Each error
-// leaves the file as it was.
+// zeroed, or isn't a file of checkpoints of this version and byte order. It also fails if the file
+// system is full or read-only, or the file may be accessed by other users. Each error leaves the
+// file as it was.
+//
+// A file of another plan moves to the new plan: OpenCheckpoints makes the file NAME.new, copies the
+// checkpoints, and renames it to NAME. If the process is killed during the call, NAME is the old
+// file or the new one. For that time the file system holds both. If a checkpoint has no room in the
+// new plan, [Checkpoints.Attach] or [Checkpoint.Read] returns the reason, and the old file stays as
+// NAME.old. A link, such as /proc/self/fd/3, can't be replaced, so its file of another plan is
+// refused.
 //
 // If the machine has restarted since a checkpoint was written, its pages may be of different times.
 // Then only a checkpoint counts that [Checkpoints.Sync] completed; [Checkpoint.Read] returns the
 // reason for the others. The same holds for a copy of a file.
 func OpenCheckpoints(name string, plan CheckpointPlan) (*Checkpoints, error) {
-	image, size, err := plan.check()
-	if err != nil {
-		return nil, err
-	}
-	c := &Checkpoints{name: name, plan: plan, image: image, refused: make([]error, plan.Slots)}
-	head := checkpointHead{order: checkpointOrder, slots: uint64(plan.Slots), size: plan.Size, own: plan.Own}
-	copy(head.magic[:], checkpointMagic)
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(&head)), checkpointHeads)
-	isNew := false
-	c.shared, isNew, err = platform.OpenShared(name, size, raw, func(first []byte, has uint64) error {
-		return plan.admits(first, has, size)
-	})
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = fmt.Errorf("process %d has it: %w", ownerOf(name), err)
-	}
-	if err == nil {
-		if err = platform.OnLoss(func() error { return c.begin(isNew) }); err != nil {
-			err = errors.Join(err, c.shared.Close())
-		}
+	c, err := openCheckpoints(name, plan)
+	if err == nil && c.plan != plan {
+		c, err = c.move(plan)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("save: checkpoints %s, CheckpointPlan%+v: %w", name, plan, err)
@@ -151,13 +142,51 @@ func OpenCheckpoints(name string, plan CheckpointPlan) (*Checkpoints, error) {
 	return c, nil
 }
 
-// admits returns an error for the file of another plan. first has the bytes of a checkpointHead, or
-// fewer.
-func (p CheckpointPlan) admits(first []byte, has, size uint64) error {
+// openCheckpoints opens a file of any plan, or makes one of this plan. If the plan is another one,
+// the file is unchanged.
+func openCheckpoints(name string, plan CheckpointPlan) (*Checkpoints, error) {
+	_, size, err := plan.check()
+	if err != nil {
+		return nil, err
+	}
+	head := checkpointHead{order: checkpointOrder, slots: uint64(plan.Slots), size: plan.Size, own: plan.Own}
+	copy(head.magic[:], checkpointMagic)
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&head)), checkpointHeads)
+	there := plan
+	shared, isNew, err := platform.OpenShared(name, size, raw, func(first []byte, has uint64) (err error) {
+		there, err = plan.admits(first, has)
+		return err
+	})
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = fmt.Errorf("process %d has it: %w", ownerOf(name), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	image, _, _ := there.check()
+	c := &Checkpoints{name: name, plan: there, image: image, shared: shared, refused: make([]error, there.Slots)}
+	if there == plan {
+		if err = platform.OnLoss(func() error { return c.begin(isNew) }); err != nil {
+			return nil, errors.Join(err, c.shared.Close())
+		}
+	}
+	return c, nil
+}
+
+// admits returns the plan of a file, or an error for a file that isn't whole. first has the bytes
+// of a checkpointHead, or fewer.
+func (p CheckpointPlan) admits(first []byte, has uint64) (there CheckpointPlan, err error) {
 	var head checkpointHead
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(&head)), checkpointHeads)
-	bad := func(text string, args ...any) error { return fmt.Errorf(text+": %w", append(args, ErrRefused)...) }
-	switch n := copy(raw, first); {
+	bad := func(text string, args ...any) (CheckpointPlan, error) {
+		return there, fmt.Errorf(text+": %w", append(args, ErrRefused)...)
+	}
+	n := copy(raw, first)
+	there = CheckpointPlan{int(head.slots), head.size, head.own}
+	_, size, err := there.check()
+	_, most, _ := p.check()
+	most = movedMost(most)
+	switch {
 	case isZero(first):
 		return bad("its first %d bytes are zeros", n)
 	case string(head.magic[:7]) != checkpointMagic[:7]:
@@ -169,14 +198,15 @@ func (p CheckpointPlan) admits(first []byte, has, size uint64) error {
 	case head.order != checkpointOrder:
 		return bad("a machine of another byte order wrote it: its mark is %#x, and %#x here", head.order,
 			uint64(checkpointOrder))
-	case head.slots > math.MaxInt || head.slots != uint64(p.Slots) || head.size != p.Size || head.own != p.Own:
-		there := CheckpointPlan{int(head.slots), head.size, head.own}
-		return bad("it was made with CheckpointPlan%+v: use these numbers, or rename it to begin with a new file",
-			there)
+	case head.slots > math.MaxInt || err != nil:
+		return bad("it was made with CheckpointPlan%+v", there)
 	case has != size:
-		return bad("it is cut: it has %d bytes of %d", has, size)
+		return bad("it is cut: it has %d bytes of %d, for CheckpointPlan%+v", has, size, there)
+	case size > most:
+		return bad("it was made with CheckpointPlan%+v, and has %d bytes: at most %d are moved to this plan", there,
+			size, most)
 	}
-	return nil
+	return there, nil
 }
 
 // ownerOf returns the process that opened a file last, or 0.
@@ -193,41 +223,52 @@ func ownerOf(name string) uint64 {
 
 // begin makes the file this process's.
 func (c *Checkpoints) begin(isNew bool) error {
-	head := (*checkpointHead)(startOf(c.shared.Bytes()))
 	id, ok := c.shared.Identity()
 	if !ok {
 		return errors.New("the system has no /proc/sys/kernel/random/boot_id, so a restart of the machine can't be " +
 			"seen")
 	}
-	if !isNew && head.identity != id {
+	if !isNew && c.head().identity != id {
 		for slot := range c.plan.Slots {
 			c.refused[slot] = c.drop(slot)
 		}
 	}
-	head.identity, head.owner = id, uint64(os.Getpid())
-	atomic.StoreUint64(&head.made, 1)
+	c.head().identity, c.head().owner = id, uint64(os.Getpid())
+	atomic.StoreUint64(&c.head().made, 1)
 	return nil
 }
+
+func (c *Checkpoints) head() *checkpointHead { return (*checkpointHead)(startOf(c.shared.Bytes())) }
 
 // drop removes those images of a slot that may be of different times, and returns the reason if no
 // other is left.
 func (c *Checkpoints) drop(slot int) (err error) {
 	left := 0
 	for half := range 2 {
-		switch e := c.entry(slot, half); {
-		case e.sequence == 0:
-		case e.sum&summed != 0 && c.check(slot, half, *e) == nil:
-			left++
-		default:
-			err = fmt.Errorf("save: checkpoint %d of %s: since it was written, the machine has restarted or the file "+
-				"was copied, and no Sync completed it: %w", slot, c.name, ErrRefused)
+		e := c.entry(slot, half)
+		if e.sequence == 0 {
+			continue
+		}
+		if lost := c.isComplete(slot, half); lost != nil {
+			err = lost
 			atomic.StoreUint64(&e.sequence, 0)
+		} else {
+			left++
 		}
 	}
 	if left != 0 {
 		return nil
 	}
 	return err
+}
+
+// isComplete returns an error for an image that Sync hasn't completed.
+func (c *Checkpoints) isComplete(slot, half int) error {
+	if e := c.entry(slot, half); e.sum&summed != 0 && c.check(slot, half, *e) == nil {
+		return nil
+	}
+	return fmt.Errorf("save: checkpoint %d of %s: since it was written, the machine has restarted or the file "+
+		"was copied, and no Sync completed it: %w", slot, c.name, ErrRefused)
 }
 
 // bytes returns one of the two images of a slot.
@@ -278,10 +319,11 @@ func (c *Checkpoints) sum(slot, half int, e *checkpointEntry) uint64 {
 // All returns the slots that have a checkpoint, in order. Call it at the start, before Write or
 // Clear. For each slot the program loads the state as always, calls [Checkpoints.Attach] and
 // [Checkpoint.Read], and restores the snapshot. All includes the slots whose checkpoint Read will
-// refuse.
+// refuse. It also includes slots of an earlier plan that this plan doesn't have; Attach refuses
+// these.
 func (c *Checkpoints) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for slot := range c.plan.Slots {
+		for slot := range c.refused {
 			if (c.refused[slot] != nil || c.sequences(slot) != [2]uint64{}) && !yield(slot) {
 				return
 			}
@@ -292,7 +334,7 @@ func (c *Checkpoints) All() iter.Seq[int] {
 // sequences returns the sequences of a slot's images. It returns zeros after Close, and if the file
 // was made shorter.
 func (c *Checkpoints) sequences(slot int) (list [2]uint64) {
-	if c.shared.Bytes() == nil {
+	if c.shared.Bytes() == nil || slot >= c.plan.Slots {
 		return list
 	}
 	_ = platform.OnLoss(func() error {
@@ -360,6 +402,9 @@ type Checkpoint struct {
 func (c *Checkpoints) Attach(slot int, r *Ring) (*Checkpoint, error) {
 	bad := func(err error) (*Checkpoint, error) {
 		return nil, fmt.Errorf("save: Attach to checkpoint %d of %s: %w", slot, c.name, err)
+	}
+	if slot >= c.plan.Slots && slot < len(c.refused) && c.refused[slot] != nil {
+		return nil, c.refused[slot]
 	}
 	if slot < 0 || slot >= c.plan.Slots {
 		return bad(fmt.Errorf("it has CheckpointPlan%+v: raise Slots to %d or more", c.plan, slot+1))

@@ -182,16 +182,13 @@ func TestCheckpointFiles(t *testing.T) {
 		`it has version "2", and this progr`: func(b []byte) []byte { b[7]++; return b },
 		"a machine of another byte order":    func(b []byte) []byte { slices.Reverse(b[8:16]); return b },
 		"it is cut: it has 50 bytes, and it": func(b []byte) []byte { return b[:50] },
-		fmt.Sprintf("it is cut: it has %d bytes of %d", len(good)-1, len(good)): func(b []byte) []byte {
+		fmt.Sprintf("it is cut: it has %d bytes of %d, for", len(good)-1, len(good)): func(b []byte) []byte {
 			return b[:len(b)-1]
 		},
-		"made with CheckpointPlan{Slots:4 Size:65536 Own:40}: use these numbers, or rename": func(b []byte) []byte {
-			b[16]++
-			return b
-		},
-		"it was made with CheckpointPlan{Slots:3 Size:65537 Own":     func(b []byte) []byte { b[24]++; return b },
-		"it was made with CheckpointPlan{Slots:3 Size:65536 Own:41}": func(b []byte) []byte { b[32]++; return b },
-		"it was made with CheckpointPlan{Slots:-":                    func(b []byte) []byte { b[23] = 0x80; return b },
+		"421888 bytes of 561152, for CheckpointPlan{Slots:4 Size:65536": func(b []byte) []byte { b[16]++; return b },
+		"it was made with CheckpointPlan{Slots:-":                       func(b []byte) []byte { b[23] = 0x80; return b },
+		"it was made with CheckpointPlan{Slots:3 Size:0 Own:40}: a che": func(b []byte) []byte { clear(b[24:32]); return b },
+		"it was made with CheckpointPlan{Slots:3 Size:65536 Own:140737": func(b []byte) []byte { b[37] = 0x80; return b },
 	} {
 		changed := change(bytes.Clone(good))
 		require.NoError(t, os.WriteFile(name, changed, 0o600))

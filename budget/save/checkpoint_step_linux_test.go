@@ -47,33 +47,8 @@ func TestCheckpointStepped(t *testing.T) {
 		writeStepped(t, name)
 		return
 	}
-	step.Needs(t, step.Check)
 	name := filepath.Join(t.TempDir(), "pond")
-	child := exec.Command(os.Args[0], "-test.run=^TestCheckpointStepped$")
-	// A signal or a collection would only add instructions.
-	child.Env = append(os.Environ(), variable+"="+name, "GOGC=off", "GODEBUG=asyncpreemptoff=1")
-	said, err := child.StdoutPipe()
-	require.NoError(t, err)
-	ask, err := child.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, step.Start(child))
-	defer func() {
-		_ = child.Process.Kill()
-		_ = child.Wait()
-	}()
-	lines := bufio.NewReader(said)
-	var thread int
-	_, err = fmt.Fscanf(lines, "thread %d\n", &thread)
-	require.NoError(t, err)
-
-	runtime.LockOSThread() // the tracer is a thread
-	defer runtime.UnlockOSThread()
-	if err := unix.PtraceAttach(thread); errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
-		t.Skip("with the right to trace (ptrace), UPFRONT_STEP=check go test ./budget/save runs it:", err)
-	} else {
-		require.NoError(t, err)
-	}
-	waits(t, thread)
+	child := traced(t, "TestCheckpointStepped", variable+"="+name)
 	file, err := os.Open(name)
 	require.NoError(t, err)
 	defer file.Close()
@@ -88,38 +63,88 @@ func TestCheckpointStepped(t *testing.T) {
 	for n := uint64(1); n <= stepped; n++ {
 		w.want = append(w.want, save.Image(ring, n))
 	}
-	_, err = io.WriteString(ask, "!")
-	require.NoError(t, err)
+	child.begins(t)
 	for steps := 0; w.newest < stepped || w.whole > 0; steps++ {
-		require.NoError(t, unix.PtraceSingleStep(thread))
-		waits(t, thread)
+		require.NoError(t, unix.PtraceSingleStep(child.thread))
+		child.waits(t)
 		require.NoError(t, w.look(), "after %d instructions", steps)
 	}
 	t.Logf("%d instructions from the first whole image on, %d of them while one image is whole", w.steps, w.single)
 	assert.Greater(t, w.single, 1000)
-	require.NoError(t, unix.PtraceDetach(thread))
-	_, err = fmt.Fscanf(lines, "done\n")
+	child.ends(t)
+}
+
+// tracedChild is another process with a thread that this one stops.
+type tracedChild struct {
+	*exec.Cmd
+	thread int
+	ask    io.Writer
+	lines  io.Reader
+}
+
+// traced runs a test as a child that calls isTraced, and stops its thread there.
+func traced(t *testing.T, test, variable string) (c *tracedChild) {
+	step.Needs(t, step.Check)
+	c = &tracedChild{Cmd: exec.Command(os.Args[0], "-test.run=^"+test+"$")}
+	// A signal or a collection would only add instructions.
+	c.Env = append(os.Environ(), variable, "GOGC=off", "GODEBUG=asyncpreemptoff=1")
+	said, err := c.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, child.Wait())
+	c.ask, err = c.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, step.Start(c.Cmd))
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	c.lines = bufio.NewReader(said)
+	_, err = fmt.Fscanf(c.lines, "thread %d\n", &c.thread)
+	require.NoError(t, err)
+	runtime.LockOSThread() // the tracer is a thread
+	t.Cleanup(runtime.UnlockOSThread)
+	if err := unix.PtraceAttach(c.thread); errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
+		t.Skip("with the right to trace (ptrace), UPFRONT_STEP=check go test ./budget/save runs it:", err)
+	} else {
+		require.NoError(t, err)
+	}
+	c.waits(t)
+	return c
+}
+
+// isTraced waits in the child until the parent traces its thread.
+func isTraced(t *testing.T) {
+	runtime.LockOSThread()
+	fmt.Println("thread", unix.Gettid())
+	_, err := unix.Read(0, make([]byte, 1))
+	require.NoError(t, err)
+}
+
+func (c *tracedChild) begins(t *testing.T) {
+	_, err := io.WriteString(c.ask, "!")
+	require.NoError(t, err)
 }
 
 // waits returns when the thread has stopped.
-func waits(t *testing.T, thread int) {
+func (c *tracedChild) waits(t *testing.T) {
 	var status unix.WaitStatus
-	_, err := unix.Wait4(thread, &status, unix.WALL, nil)
+	_, err := unix.Wait4(c.thread, &status, unix.WALL, nil)
 	require.NoError(t, err)
 	require.True(t, status.Stopped(), "%#x", status)
 	require.Contains(t, []unix.Signal{unix.SIGTRAP, unix.SIGSTOP}, status.StopSignal())
 }
 
+func (c *tracedChild) ends(t *testing.T) {
+	require.NoError(t, unix.PtraceDetach(c.thread))
+	_, err := fmt.Fscanf(c.lines, "done\n")
+	require.NoError(t, err)
+	require.NoError(t, c.Wait())
+}
+
 // writeStepped is the child: it writes while its thread is stepped.
 func writeStepped(t *testing.T, name string) {
-	runtime.LockOSThread()
 	c := checkpoints(t, name, save.CheckpointPlan{Slots: 1, Size: 32 << 10, Own: 8})
 	mine := attach(t, c, 0, steppedPond(t))
-	fmt.Println("thread", unix.Gettid())
-	_, err := unix.Read(0, make([]byte, 1))
-	require.NoError(t, err)
+	isTraced(t)
 	for n := uint64(1); n <= stepped; n++ {
 		require.NoError(t, mine.Write(n, binary.LittleEndian.AppendUint64(nil, n)))
 	}
@@ -174,4 +199,48 @@ func (w *watcher) look() error {
 		w.steps++
 	}
 	return nil
+}
+
+// TestCheckpointsMoveStepped stops another process at each system call of a move to a larger plan.
+// There, as after a kill, the name has the whole file of the old plan or of the new one.
+func TestCheckpointsMoveStepped(t *testing.T) {
+	const variable = "UPFRONT_SAVE_MOVED"
+	large := save.CheckpointPlan{Slots: 4, Size: 64 << 10, Own: 100}
+	if name := os.Getenv(variable); name != "" {
+		isTraced(t)
+		checkpoints(t, name, large)
+		fmt.Println("done")
+		return
+	}
+	m := newMoved(t)
+	image := (len(m.file) - save.CheckpointPage) / 6 // also with the larger Own
+	isNew := func(file []byte) error {
+		if len(file) != save.CheckpointPage+8*image || binary.LittleEndian.Uint64(file[48:]) != 1 {
+			return fmt.Errorf("a file of %d bytes", len(file))
+		}
+		for i := range 6 {
+			was, is := m.file[save.CheckpointPage+i*image:][:image], file[save.CheckpointPage+i*image:][:image]
+			if !bytes.Equal(was[:64+40], is[:64+40]) || !bytes.Equal(was[128:][:64<<10], is[192:][:64<<10]) {
+				return fmt.Errorf("image %d is another", i)
+			}
+		}
+		return nil
+	}
+	child := traced(t, "TestCheckpointsMoveStepped", variable+"="+m.name)
+	child.begins(t)
+	stops := 0
+	for after := 0; after < 5; stops++ {
+		require.NoError(t, unix.PtraceSyscall(child.thread, 0))
+		child.waits(t)
+		if file := m.read(t); after == 0 && bytes.Equal(file, m.file) {
+			continue
+		} else {
+			require.NoError(t, isNew(file), "at stop %d", stops)
+		}
+		after++
+	}
+	t.Logf("%d stops", stops)
+	assert.Greater(t, stops, 20)
+	child.ends(t)
+	m.is(t, large, 0, 2)
 }

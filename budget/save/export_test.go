@@ -215,6 +215,11 @@ func CheckpointImage(p *Checkpoint) []byte {
 	return image
 }
 
+// CheckpointNeed returns the least Size for a checkpoint.
+func CheckpointNeed(p *Checkpoint) uint64 {
+	return lines(uint64(len(p.ring.text))) + lines(uint64(p.ring.most))
+}
+
 // The head and an entry of a file of checkpoints, in bytes.
 const (
 	CheckpointHead  = checkpointHeads
