@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
+	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
 )
 
@@ -318,13 +319,14 @@ func (c *Checkpoints) sum(slot, half int, e *checkpointEntry) uint64 {
 
 // All returns the slots that have a checkpoint, in order. Call it at the start, before Write or
 // Clear. For each slot the program loads the state as always, calls [Checkpoints.Attach] and
-// [Checkpoint.Read], and restores the snapshot. All includes the slots whose checkpoint Read will
-// refuse. It also includes slots of an earlier plan that this plan doesn't have; Attach refuses
-// these.
-func (c *Checkpoints) All() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for slot := range c.refused {
-			if (c.refused[slot] != nil || c.sequences(slot) != [2]uint64{}) && !yield(slot) {
+// [Checkpoint.Read], and restores the snapshot. For a checkpoint that this process can't read, All
+// returns an error with the reason if it is known without the state: the machine has restarted, or
+// the plan has no room for the checkpoint. The slot then is one of an earlier plan, and this plan
+// may not have it.
+func (c *Checkpoints) All() iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for slot, err := range c.refused {
+			if (err != nil || c.sequences(slot) != [2]uint64{}) && !yield(slot, err) {
 				return
 			}
 		}
@@ -387,18 +389,20 @@ func (c *Checkpoints) Close() error { return c.shared.Close() }
 // Checkpoint is a slot of a file for the snapshots of one ring. One goroutine at a time may use it,
 // the one that uses the ring. Different checkpoints of a file may be used at the same time.
 type Checkpoint struct {
-	of    *Checkpoints
-	slot  int
-	ring  *Ring
-	fresh [2]bool // the image is not of this ring
+	of     *Checkpoints
+	slot   int
+	ring   *Ring
+	fresh  [2]bool // the image is not of this ring
+	begins bool    // the next Write drops an old checkpoint
 }
 
-// Attach returns the checkpoint of a slot for the snapshots of a ring. Call it after the load that
-// makes the ring, and before play, because Attach makes Go allocations. If a new state begins in a
-// slot with an old checkpoint, call [Checkpoint.Clear] first. A ring has one checkpoint: after a
-// second Attach the first checkpoint's Write and Read fail. Attach fails if a state isn't in a
-// state region, or if a snapshot of the ring may need more bytes than the plan has. The error then
-// has the number to set.
+// Attach returns the checkpoint of a slot for the snapshots of a ring. Call it in the load that
+// makes the ring, or later and before play, because Attach makes Go allocations. If the slot has an
+// old checkpoint, call [Checkpoint.Read] before Write to go on from it. Without a Read, the first
+// Write begins a new state and drops the old checkpoint. A ring has one checkpoint: after a second
+// Attach the first checkpoint's Write and Read fail. Attach fails if a state isn't in a state
+// region, or if a snapshot of the ring may need more bytes than the plan has. The error then has
+// the number to set.
 func (c *Checkpoints) Attach(slot int, r *Ring) (*Checkpoint, error) {
 	bad := func(err error) (*Checkpoint, error) {
 		return nil, fmt.Errorf("save: Attach to checkpoint %d of %s: %w", slot, c.name, err)
@@ -411,7 +415,7 @@ func (c *Checkpoints) Attach(slot int, r *Ring) (*Checkpoint, error) {
 	}
 	for _, check := range []func() error{c.open, r.check, func() error { return r.states("Attach") },
 		r.describeFile} {
-		if err := check(); err != nil {
+		if err := check(); err != nil && !errors.Is(err, budget.ErrLoading) {
 			return bad(err)
 		}
 	}
@@ -423,7 +427,7 @@ func (c *Checkpoints) Attach(slot int, r *Ring) (*Checkpoint, error) {
 	for i := range r.parts {
 		r.parts[i].tracking.attach()
 	}
-	r.checkpoint = &Checkpoint{of: c, slot: slot, ring: r, fresh: [2]bool{true, true}}
+	r.checkpoint = &Checkpoint{of: c, slot: slot, ring: r, fresh: [2]bool{true, true}, begins: true}
 	return r.checkpoint, nil
 }
 
@@ -447,17 +451,23 @@ func (p *Checkpoint) bad(what string, err error) error {
 }
 
 // Write makes the ring's snapshot with that number the checkpoint, with a copy of the program's own
-// bytes. If the process is killed during the call, the checkpoint before it counts. Write
-// copies the snapshot into the file. For a tracked region (budget.RegionPlan.Track) it copies only
-// the pages that were written since the last Write but one. Write makes no system call, and no Go
-// allocation unless it fails.
+// bytes. If the number is higher than those of all snapshots in the ring, Write makes the snapshot
+// first, as [Ring.Take] does. If the process is killed during the call, the checkpoint before it
+// counts. Write copies the snapshot into the file. For a tracked region (budget.RegionPlan.Track)
+// it copies only the pages that were written since the last Write but one. Write makes no system
+// call except those of a Take, and no Go allocation unless it fails.
 //
-// Write fails if the ring doesn't hold the snapshot, if own has more bytes than the plan, or after
-// Close. If another process made the file shorter, the error wraps syscall.EIO. After an error the
-// checkpoint before counts.
+// Write fails if Take fails, if the ring doesn't hold the snapshot any more, if own has more bytes
+// than the plan, or after Close. If another process made the file shorter, the error wraps
+// syscall.EIO. After an error the checkpoint before counts.
 func (p *Checkpoint) Write(number uint64, own []byte) error {
 	if err := p.check("Write"); err != nil {
 		return err
+	}
+	if p.ring.isNext(number) {
+		if err := p.ring.Take(number); err != nil {
+			return p.bad("Write", err)
+		}
 	}
 	s, err := p.ring.state("Write of a checkpoint", number)
 	if err != nil {
@@ -498,6 +508,10 @@ func (p *Checkpoint) write(s *slot, own []byte) {
 	r.copyTo(toImage, half, s, p.fresh[half])
 	p.fresh[half] = false
 	atomic.StoreUint64(&older.sequence, newer.sequence+1)
+	if p.begins {
+		atomic.StoreUint64(&newer.sequence, 0)
+		p.of.refused[p.slot], p.begins = nil, false
+	}
 }
 
 // Read makes a snapshot of the ring from the checkpoint, and returns the snapshot's number for
@@ -528,6 +542,7 @@ func (p *Checkpoint) Read() (number uint64, own []byte, err error) {
 			return err
 		})
 		if err == nil {
+			p.begins = false
 			return number, own, nil
 		}
 		errs = append(errs, err)

@@ -61,12 +61,19 @@ func (p keptPond) put(t testing.TB, number uint64, own ...byte) {
 	require.NoError(t, p.mine.Write(number, own))
 }
 
+func slotsOf(c *save.Checkpoints) (list []int) {
+	for slot := range c.All() {
+		list = append(list, slot)
+	}
+	return list
+}
+
 // TestCheckpoint: another process finds the last checkpoint of each slot, and play goes on as
 // without an end.
 func TestCheckpoint(t *testing.T) {
 	p := newKeptPond(t, 2)
 	name, c, mine := p.name, p.file, p.mine
-	assert.Empty(t, slices.Collect(c.All()))
+	assert.Empty(t, slotsOf(c))
 	_, _, err := mine.Read()
 	assert.EqualError(t, err, "save: Read of checkpoint 2 of "+name+": it is empty")
 	assert.False(t, errors.Is(err, save.ErrRefused))
@@ -80,10 +87,10 @@ func TestCheckpoint(t *testing.T) {
 	assert.ErrorContains(t, mine.Write(6, nil), "Write of checkpoint 2 of "+name+": they are closed")
 	assert.ErrorContains(t, mine.Clear(), "they are closed")
 	assert.ErrorContains(t, c.Sync(), "they are closed")
-	assert.Empty(t, slices.Collect(c.All()))
+	assert.Empty(t, slotsOf(c))
 
 	c = checkpoints(t, name, checkpointPlan)
-	assert.Equal(t, []int{2}, slices.Collect(c.All()))
+	assert.Equal(t, []int{2}, slotsOf(c))
 	q := newPond(t, open(t, pondPlan()), "level", 2)
 	mine = attach(t, c, 2, q.ring)
 	number, own, err := mine.Read()
@@ -100,7 +107,7 @@ func TestCheckpoint(t *testing.T) {
 	assert.Equal(t, uint64(7), number)
 	assert.Empty(t, own)
 	require.NoError(t, mine.Clear())
-	assert.Empty(t, slices.Collect(c.All()))
+	assert.Empty(t, slotsOf(c))
 }
 
 // TestCheckpointErrors: each error names the number to set, and the last checkpoint stays.
@@ -122,7 +129,7 @@ func TestCheckpointErrors(t *testing.T) {
 	first := attach(t, c, 0, p.ring)
 	require.NoError(t, p.ring.Take(1))
 	require.NoError(t, first.Write(1, []byte("lobby")))
-	assert.ErrorContains(t, first.Write(9, nil), "the ring of 2 doesn't hold snapshot 9")
+	assert.ErrorContains(t, first.Write(0, nil), "the ring of 2 doesn't hold snapshot 0")
 	assert.ErrorContains(t, first.Write(1, make([]byte, 41)),
 		"Write of checkpoint 0 of "+name+": 41 bytes of the program's own, and the file has CheckpointPlan{Slots:3 "+
 			"Size:65536 Own:40}: raise Own to 41 or more")
@@ -136,9 +143,10 @@ func TestCheckpointErrors(t *testing.T) {
 	assert.ErrorContains(t, second.Write(1, nil), "Write of checkpoint 1 of ")
 	_, err = c.Attach(0, p.ring)
 	assert.ErrorContains(t, err, "Attach to checkpoint 0 of ")
-	assert.Equal(t, []int{0, 1}, slices.Collect(c.All()))
-	for slot := range c.All() {
+	assert.Equal(t, []int{0, 1}, slotsOf(c))
+	for slot, err := range c.All() {
 		assert.Zero(t, slot)
+		assert.NoError(t, err)
 		break
 	}
 
@@ -201,7 +209,7 @@ func TestCheckpointFiles(t *testing.T) {
 		assert.True(t, bytes.Equal(changed, now), text)
 	}
 	require.NoError(t, os.WriteFile(name, good, 0o600))
-	assert.Equal(t, []int{2}, slices.Collect(checkpoints(t, name, checkpointPlan).All()))
+	assert.Equal(t, []int{2}, slotsOf(checkpoints(t, name, checkpointPlan)))
 
 	full := platform.InjectFault("allocate", 1)
 	_, err = save.OpenCheckpoints(name+"2", checkpointPlan)
@@ -240,6 +248,7 @@ func TestCheckpointAfterARestart(t *testing.T) {
 	}
 	put := func(slot int, numbers ...uint64) {
 		mine := attach(t, c, slot, p.ring)
+		_, _, _ = mine.Read() // or else the first Write drops the checkpoint before
 		for _, n := range numbers {
 			require.NoError(t, mine.Write(n, []byte{byte(n)}))
 		}
@@ -264,7 +273,7 @@ func TestCheckpointAfterARestart(t *testing.T) {
 		return checkpoints(t, other, checkpointPlan)
 	}
 	c = restart(func([]byte) {})
-	assert.Equal(t, []int{0, 1, 2}, slices.Collect(c.All()))
+	assert.Equal(t, []int{0, 1, 2}, slotsOf(c))
 	for slot, want := range []uint64{0, 1} {
 		number, own, err := attach(t, c, slot, p.ring).Read()
 		require.NoError(t, err)
@@ -275,8 +284,11 @@ func TestCheckpointAfterARestart(t *testing.T) {
 	_, _, err = lost.Read()
 	assert.ErrorIs(t, err, save.ErrRefused)
 	assert.ErrorContains(t, err, "the machine has restarted or the file was copied, and no Sync completed it")
+	for slot, reason := range c.All() {
+		assert.Equal(t, slot == 2, reason == err)
+	}
 	require.NoError(t, lost.Clear())
-	assert.Equal(t, []int{0, 1}, slices.Collect(c.All()))
+	assert.Equal(t, []int{0, 1}, slotsOf(c))
 	_, _, err = lost.Read()
 	assert.ErrorContains(t, err, "it is empty")
 
@@ -498,6 +510,62 @@ func TestCheckpointBefore(t *testing.T) {
 	number, _, err := p.mine.Read()
 	require.NoError(t, err)
 	assert.Equal(t, uint64(2), number)
+}
+
+// TestCheckpointBegins: without a Read, the first Write drops the checkpoint that the slot has, and
+// takes its snapshot if the ring has no newer one.
+func TestCheckpointBegins(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pond")
+	c := checkpoints(t, name, checkpointPlan)
+	p := newPond(t, open(t, pondPlan()), "level", 3)
+	mine := attach(t, c, 0, p.ring)
+	for n := range uint64(5) {
+		p.step(n)
+		require.NoError(t, mine.Write(n, nil))
+		require.True(t, p.ring.Has(n))
+	}
+	assert.ErrorContains(t, mine.Write(1, nil), "the ring of 3 doesn't hold snapshot 1")
+	before := hash(t, p.ring, 3)
+	require.NoError(t, mine.Write(3, nil)) // an older one isn't taken again
+	assert.Equal(t, before, hash(t, p.ring, 3))
+	for _, reads := range []bool{true, false} {
+		mine = attach(t, c, 0, p.ring)
+		if reads {
+			_, _, err := mine.Read()
+			require.NoError(t, err)
+		}
+		require.NoError(t, mine.Write(4, nil))
+		save.CheckpointImage(mine)[save.ControlOf(p.ring).Words[0]] = 99
+		number, _, err := mine.Read()
+		if reads {
+			require.NoError(t, err)
+			assert.EqualValues(t, 3, number)
+		} else {
+			assert.ErrorIs(t, err, save.ErrRefused)
+		}
+	}
+}
+
+// TestAttachInTheLoad: a load may attach the ring that it makes.
+func TestAttachInTheLoad(t *testing.T) {
+	c := checkpoints(t, filepath.Join(t.TempDir(), "pond"), checkpointPlan)
+	var mine *save.Checkpoint
+	p, root := loadProgram(t, func(p *program, _ *uint64) {
+		var err error
+		p.ring = save.NewRing(p.scope, 1, p.state)
+		mine, err = c.Attach(1, p.ring)
+		require.NoError(t, err)
+		assert.ErrorIs(t, mine.Write(1, nil), budget.ErrLoading)
+		_, _, err = mine.Read()
+		assert.ErrorIs(t, err, budget.ErrLoading)
+	})
+	*root = 7
+	require.NoError(t, mine.Write(1, nil))
+	*root = 8
+	number, _, err := mine.Read()
+	require.NoError(t, err)
+	require.NoError(t, p.ring.Restore(background, number))
+	assert.EqualValues(t, 7, *root)
 }
 
 // TestCheckpointOfAnotherProgram: the error names the first difference.

@@ -113,7 +113,7 @@ func TestCheckpointsMove(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, os.FileMode(0o600), info.Mode())
 		c := checkpoints(t, m.name, plan)
-		assert.Equal(t, []int{0, 2}, slices.Collect(c.All()))
+		assert.Equal(t, []int{0, 2}, slotsOf(c))
 		require.NoError(t, c.Close())
 	}
 }
@@ -135,8 +135,13 @@ func TestCheckpointsWithoutARoom(t *testing.T) {
 			save.CheckpointPlan{Slots: 3, Size: 64 << 10, Own: 37}},
 	} {
 		c := checkpoints(t, m.name, x.plan)
-		assert.Equal(t, []int{0, 2}, slices.Collect(c.All()))
+		assert.Equal(t, []int{0, 2}, slotsOf(c))
 		assert.ElementsMatch(t, []string{"pond", "pond.old"}, m.files(t))
+		reasons := map[int]error{}
+		for slot, reason := range c.All() {
+			reasons[slot] = reason
+			assert.Equal(t, slices.Contains(x.here, slot), reason == nil)
+		}
 		var errs []error
 		for _, slot := range []int{0, 2} {
 			mine, err := c.Attach(slot, m.ring)
@@ -155,11 +160,12 @@ func TestCheckpointsWithoutARoom(t *testing.T) {
 		last := errs[len(errs)-1]
 		if x.want.Size == m.most { // Attach sees it first
 			assert.ErrorContains(t, last, fmt.Sprintf("raise Size to %d or more", m.most))
-		} else {
-			assert.ErrorIs(t, last, save.ErrRefused)
-			assert.ErrorContains(t, last, fmt.Sprintf("save: checkpoint 2 of %s: %v: the file has CheckpointPlan%+v: raise "+
-				"it to CheckpointPlan%+v or more; %[1]s.old has it", m.name, save.ErrRefused, x.plan, x.want))
+			last = reasons[2]
 		}
+		assert.Equal(t, last, reasons[2])
+		assert.ErrorIs(t, last, save.ErrRefused)
+		assert.ErrorContains(t, last, fmt.Sprintf("save: checkpoint 2 of %s: %v: the file has CheckpointPlan%+v: raise "+
+			"it to CheckpointPlan%+v or more; %[1]s.old has it", m.name, save.ErrRefused, x.plan, x.want))
 		require.NoError(t, os.Rename(m.name+".old", m.name))
 		assert.True(t, bytes.Equal(m.file, m.read(t)))
 		m.is(t, checkpointPlan, 0, 2)
@@ -273,7 +279,7 @@ func TestCheckpointsMoveAfterARestart(t *testing.T) {
 	require.NoError(t, os.Rename(m.name+"2", m.name))
 	large := save.CheckpointPlan{Slots: 4, Size: 64 << 10, Own: 40}
 	c = checkpoints(t, m.name, large)
-	assert.Equal(t, []int{0, 2}, slices.Collect(c.All()))
+	assert.Equal(t, []int{0, 2}, slotsOf(c))
 	_, _, err := attach(t, c, 2, m.ring).Read()
 	assert.ErrorIs(t, err, save.ErrRefused)
 	assert.ErrorContains(t, err, "the machine has restarted or the file was copied, and no Sync completed it")

@@ -34,7 +34,9 @@ func loadPlan[T any](t testing.TB, plan budget.Plan, load func(p *program, root 
 		p.scope = s
 		p.state, root = save.Begin(p.region, s, scope.Plain[T]())
 		load(p, root)
-		p.ring = save.NewRing(s, 3, p.state)
+		if p.ring == nil {
+			p.ring = save.NewRing(s, 3, p.state)
+		}
 		return root, nil
 	})
 	require.NoError(t, err)

@@ -301,6 +301,11 @@ func (r *Ring) find(number uint64) *slot {
 	return nil
 }
 
+// isNext reports whether the number is higher than those of all snapshots.
+func (r *Ring) isNext(number uint64) bool {
+	return !slices.ContainsFunc(r.slots, func(s slot) bool { return s.held && s.number >= number })
+}
+
 func (r *Ring) get(number uint64) (*slot, error) {
 	if err := r.check(); err != nil {
 		return nil, err
