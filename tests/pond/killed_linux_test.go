@@ -73,7 +73,7 @@ func scriptTick(s *Server, number int) {
 }
 
 func scriptServer(name string, rooms int) (*budget.Budget, *Server, error) {
-	plan, err := budget.ParsePlan(planJSON)
+	plan, err := parsePlan(name != "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -180,7 +180,7 @@ func end(t *testing.T, b *budget.Budget, s *Server) {
 
 // uninterrupted returns the hash of a room that plays alone.
 func uninterrupted(t *testing.T, number, tick int) uint64 {
-	b, s, err := scriptServer("", 1)
+	b, s, err := scriptServer(filepath.Join(t.TempDir(), "alone"), 1)
 	require.NoError(t, err)
 	for range tick {
 		scriptTick(s, number)
@@ -238,8 +238,41 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestRefusedCheckpoints: a server starts with the rooms that are whole, and puts a file of another
-// plan aside.
+// TestMoreRooms: an upgrade to more slots keeps all rooms, and one to fewer the others.
+func TestMoreRooms(t *testing.T) {
+	step.Machine(t, step.Loopback())
+	name := filepath.Join(t.TempDir(), "pond")
+	hashes := map[string]uint64{}
+	for _, slots := range []int{2, 4, 3, 1} {
+		b, s, err := scriptServer(name, slots)
+		require.NoError(t, err)
+		open := 0
+		for _, room := range s.rooms {
+			if room == nil {
+				continue
+			}
+			hash, err := room.ring.Hash(uint64(room.hall.Tick))
+			require.NoError(t, err)
+			assert.Equal(t, hashes[room.name.String()], hash)
+			open++
+		}
+		assert.Equal(t, min(slots, len(hashes)), open)
+		for number := range slots {
+			scriptTick(s, number)
+		}
+		s.step()
+		for _, room := range s.rooms {
+			hashes[room.name.String()], err = room.ring.Hash(uint64(room.hall.Tick))
+			require.NoError(t, err)
+		}
+		end(t, b, s)
+	}
+	assert.FileExists(t, name+".old")
+	assert.NoFileExists(t, name+".refused")
+}
+
+// TestRefusedCheckpoints: a server starts with the rooms that are whole, and puts a file aside that
+// is cut.
 func TestRefusedCheckpoints(t *testing.T) {
 	step.Machine(t, step.Loopback())
 	name := filepath.Join(t.TempDir(), "pond")
@@ -294,7 +327,8 @@ func TestRefusedCheckpoints(t *testing.T) {
 		}
 		end(t, b, s)
 	}
-	b, s, err = scriptServer(name, 3)
+	require.NoError(t, os.WriteFile(name, good[:9999], 0o600))
+	b, s, err = scriptServer(name, 2)
 	require.NoError(t, err)
 	assert.Zero(t, s.seats.Len())
 	end(t, b, s)

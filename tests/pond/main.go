@@ -52,7 +52,7 @@ func main() {
 // checkpoints isn't "", it is the file with the rooms' checkpoints.
 func run(ctx context.Context, conn *net.UDPConn, drain time.Duration, checkpoints string) error {
 	defer conn.Close()
-	plan, err := budget.ParsePlan(planJSON)
+	plan, err := parsePlan(checkpoints != "")
 	if err != nil {
 		return err
 	}
@@ -91,4 +91,15 @@ func run(ctx context.Context, conn *net.UDPConn, drain time.Duration, checkpoint
 	// Close returns nil if nothing leaked.
 	log.Printf("%+v\n%v", s.counts, b.Report())
 	return b.Close()
+}
+
+// parsePlan returns the plan. A room that keeps checkpoints is a state, and has room for two copies
+// of it.
+func parsePlan(keeps bool) (budget.Plan, error) {
+	plan, err := budget.ParsePlan(planJSON)
+	if err == nil && keeps {
+		room := &plan.Regions[1]
+		room.State, room.Size = true, 3*room.Size
+	}
+	return plan, err
 }

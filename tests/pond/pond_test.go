@@ -53,9 +53,9 @@ func listen(t *testing.T) *net.UDPConn {
 }
 
 // planOf returns the program's plan with the number of rooms changed.
-func planOf(t *testing.T, rooms int) budget.Plan {
+func planOf(t *testing.T, rooms int, keeps bool) budget.Plan {
 	t.Helper()
-	plan, err := budget.ParsePlan(planJSON)
+	plan, err := parsePlan(keeps)
 	require.NoError(t, err)
 	plan.Regions[1].Slots = rooms
 	return plan
@@ -65,13 +65,18 @@ func planOf(t *testing.T, rooms int) budget.Plan {
 // has leaked.
 func start(t *testing.T, rooms int) (*budget.Budget, *Server) {
 	t.Helper()
-	return startOn(t, planOf(t, rooms), listen(t))
+	return startOn(t, planOf(t, rooms, true), listen(t))
 }
 
+// startOn starts a server with checkpoints if its rooms are states.
 func startOn(t *testing.T, plan budget.Plan, conn *net.UDPConn) (*budget.Budget, *Server) {
 	t.Helper()
 	b := budgettest.Open(t, plan)
-	s, err := newServer(b, conn, keeper(t, filepath.Join(t.TempDir(), "pond"), plan.Regions[1].Slots))
+	var c *save.Checkpoints
+	if plan.Regions[1].State {
+		c = keeper(t, filepath.Join(t.TempDir(), "pond"), plan.Regions[1].Slots)
+	}
+	s, err := newServer(b, conn, c)
 	require.NoError(t, err)
 	require.NoError(t, b.Seal())
 	var receiver sync.WaitGroup
@@ -192,7 +197,7 @@ func TestAddresses(t *testing.T) {
 			t.Log(err) // a machine without IPv6
 			continue
 		}
-		_, s := startOn(t, planOf(t, 1), conn.(*net.UDPConn))
+		_, s := startOn(t, planOf(t, 1, true), conn.(*net.UDPConn))
 		at := *conn.LocalAddr().(*net.UDPAddr)
 		if at.IP.IsUnspecified() {
 			at.IP = net.IPv4(127, 0, 0, 1)
@@ -274,7 +279,7 @@ func TestTooSmall(t *testing.T) {
 	var text bytes.Buffer
 	log.SetOutput(&text)
 	defer log.SetOutput(io.Discard)
-	plan := planOf(t, 1)
+	plan := planOf(t, 1, true)
 	plan.Regions[1].Size = 4 * budget.KiB
 	_, s := startOn(t, plan, listen(t))
 	bob := ask(t, s.conn.LocalAddr(), "bob", "attic")
@@ -410,36 +415,45 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestPlan: with 16 rooms, plan.json has room for the fullest server, and at most a fifth more.
+// TestPlan: with 16 rooms, plan.json has room for the fullest server, and at most a fifth more. So
+// has the plan with checkpoints.
 func TestPlan(t *testing.T) {
-	plan := planOf(t, 16)
-	conn := listen(t)
-	defer conn.Close()
-	report, err := budget.Measure(plan, func(b *budget.Budget) error {
-		s, err := newServer(b, conn, nil)
-		if err != nil {
-			return err
-		}
-		for i := range plan.Regions[1].Slots * playersMost {
-			from := Address{Port: uint16(i + 1)} // no client has this address
-			s.handle(from, fmt.Appendf(nil, "j\x10player%10droom%12d", i, i/playersMost))
-			for range linesMost {
-				s.handle(from, []byte("shello"))
-				s.rooms[i/playersMost].hall.Tick++
+	for _, keeps := range []bool{false, true} {
+		plan := planOf(t, 16, keeps)
+		conn := listen(t)
+		defer conn.Close()
+		var c *save.Checkpoints
+		if keeps {
+			if c = keeper(t, filepath.Join(t.TempDir(), "pond"), 16); c == nil {
+				break
 			}
 		}
-		if s.counts.joined != plan.Regions[1].Slots*playersMost {
-			return errors.New("a player wasn't let in")
+		report, err := budget.Measure(plan, func(b *budget.Budget) error {
+			s, err := newServer(b, conn, c)
+			if err != nil {
+				return err
+			}
+			for i := range plan.Regions[1].Slots * playersMost {
+				from := Address{Port: uint16(i + 1)} // no client has this address
+				s.handle(from, fmt.Appendf(nil, "j\x10player%10droom%12d", i, i/playersMost))
+				for range linesMost {
+					s.handle(from, []byte("shello"))
+					s.rooms[i/playersMost].hall.Tick++
+				}
+			}
+			if s.counts.joined != plan.Regions[1].Slots*playersMost {
+				return errors.New("a player wasn't let in")
+			}
+			s.step()
+			s.drain(true)
+			return nil
+		})
+		require.NoError(t, err)
+		for i, need := range report.Plan.Regions {
+			planned := plan.Regions[i].Size
+			assert.GreaterOrEqual(t, planned, need.Size, need.Name)
+			assert.LessOrEqual(t, planned, need.Size*12/10, need.Name)
 		}
-		s.step()
-		s.drain(true)
-		return nil
-	})
-	require.NoError(t, err)
-	for i, need := range report.Plan.Regions {
-		planned := plan.Regions[i].Size
-		assert.GreaterOrEqual(t, planned, need.Size, need.Name)
-		assert.LessOrEqual(t, planned, need.Size*12/10, need.Name)
 	}
 }
 

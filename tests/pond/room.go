@@ -17,7 +17,7 @@ const (
 	playersMost = 16 // their IDs are bytes
 	linesMost   = 32 // of chat; a new player gets them
 
-	checkpointSize = 32 << 10 // bytes of a room and the description of its types
+	checkpointSize = 32 * budget.KiB // for a room and the description of its types
 )
 
 // Name is the name of a player or a room. Two names compare with ==.
@@ -60,25 +60,33 @@ type Room struct {
 	players scope.HandlePool[Player]
 	lines   container.Deque[Line]
 
-	ring       *save.Ring
+	ring       *save.Ring       // of the checkpoint
 	checkpoint *save.Checkpoint // nil if the server makes none
 }
 
-// loadRoom fills a slot. Add the rest of your own game here: a map, frogs, a grid. Make data that
-// changes in play between Begin and NewRing. If the slot is too small, the load returns an ErrFull
-// that names the key of the plan to raise.
-func loadRoom(s scope.Scope, slot budget.Region) (*Room, error) {
+// loadRoom fills a slot. Add the rest of your own game here: a map, frogs, a grid. If the slot is
+// too small, the load returns an ErrFull that names the key of the plan to raise.
+func loadRoom(s scope.Scope) (*Room, error) {
+	r := &Room{hall: halls.New(s)}
+	r.fill(s)
+	return r, nil
+}
+
+// fill makes the data that changes in play.
+func (r *Room) fill(s scope.Scope) {
+	r.players = players.HandlePool(s, playersMost)
+	r.lines = container.NewDeque(s, lines, linesMost)
+}
+
+// loadKept is loadRoom for a room with a checkpoint: all data that changes in play is a state.
+func loadKept(s scope.Scope, slot budget.Region, checkpoints *save.Checkpoints) (r *Room, err error) {
 	state, hall := save.Begin(slot, s, halls)
-	r := &Room{
-		slot:    slot,
-		number:  uint32(slot.Slot()),
-		hall:    hall,
-		players: players.HandlePool(s, playersMost),
-		lines:   container.NewDeque(s, lines, linesMost),
-	}
+	r = &Room{hall: hall}
+	r.fill(s)
 	state.Verify(r.verify)
 	r.ring = save.NewRing(s, 1, state) // the snapshot of a tick
-	return r, nil
+	r.checkpoint, err = checkpoints.Attach(slot.Slot(), r.ring)
+	return r, err
 }
 
 // verify returns an error for a checkpoint that no server left, because the file may be forged.
@@ -99,17 +107,6 @@ func (r *Room) verify(v save.View) error {
 		}
 	}
 	return nil
-}
-
-// keepTick makes a checkpoint of the room.
-func (r *Room) keepTick() error {
-	if r.checkpoint == nil {
-		return nil
-	}
-	if err := r.ring.Take(uint64(r.hall.Tick)); err != nil {
-		return err
-	}
-	return r.checkpoint.Write(uint64(r.hall.Tick), r.name.Bytes())
 }
 
 // has reports whether a player of that name is in the room.

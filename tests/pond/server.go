@@ -51,8 +51,8 @@ type Server struct {
 	counts struct{ joined, resumed, roomFull, serverFull, tooSmall, malformed, unkept int }
 }
 
-// openCheckpoints opens a file with a checkpoint for each slot. It puts a file of another plan or
-// version aside.
+// openCheckpoints opens a file with a checkpoint for each slot. It puts a file that it can't read
+// aside.
 func openCheckpoints(name string, rooms int) (*save.Checkpoints, error) {
 	plan := save.CheckpointPlan{Slots: rooms, Size: checkpointSize, Own: nameMost}
 	c, err := save.OpenCheckpoints(name, plan)
@@ -84,8 +84,11 @@ func newServer(b *budget.Budget, conn *net.UDPConn, checkpoints *save.Checkpoint
 	}
 	loaded, err := budget.Load(context.Background(), b.Region("server"), load)
 	if server := loaded.Get(); err == nil && checkpoints != nil {
-		for slot := range checkpoints.All() {
-			if err := server.resume(slot); err != nil {
+		for slot, err := range checkpoints.All() {
+			if err == nil {
+				err = server.resume(slot)
+			}
+			if err != nil {
 				log.Print(err) // the room stays closed, until another one begins in its slot
 			}
 		}
@@ -255,9 +258,6 @@ func (s *Server) room(name []byte) (*Room, error) {
 		return nil, err
 	}
 	room, err := s.load(slot)
-	if err == nil && room.checkpoint != nil {
-		err = room.checkpoint.Clear() // that of an earlier room
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -266,16 +266,16 @@ func (s *Server) room(name []byte) (*Room, error) {
 
 // load fills a slot. If it fails, it releases the slot.
 func (s *Server) load(slot budget.Region) (*Room, error) {
-	loaded, err := budget.Load(context.Background(), slot, func(s scope.Scope) (*Room, error) {
-		return loadRoom(s, slot)
-	})
-	room := loaded.Get()
-	if err == nil && s.checkpoints != nil {
-		room.checkpoint, err = s.checkpoints.Attach(slot.Slot(), room.ring)
+	load := loadRoom
+	if s.checkpoints != nil {
+		load = func(scope scope.Scope) (*Room, error) { return loadKept(scope, slot, s.checkpoints) }
 	}
+	loaded, err := budget.Load(context.Background(), slot, load)
 	if err != nil {
 		return nil, errors.Join(err, slot.Release(context.Background()))
 	}
+	room := loaded.Get()
+	room.slot, room.number = slot, uint32(slot.Slot())
 	return room, nil
 }
 
@@ -331,8 +331,10 @@ func (s *Server) step() {
 		if room.hall.Tick%ticksPerSecond == 0 {
 			s.tell(room, room.appendNames(s.out))
 		}
-		if err := room.keepTick(); err != nil {
-			logFirst(&s.counts.unkept, err)
+		if room.checkpoint != nil {
+			if err := room.checkpoint.Write(uint64(room.hall.Tick), room.name.Bytes()); err != nil {
+				logFirst(&s.counts.unkept, err)
+			}
 		}
 	}
 }
