@@ -162,8 +162,8 @@ var blocks = map[string][]string{
 		"budget/guide/page_test.go TestConceptsPage"},
 	"budget/guide/gomemlimit.md": {"tests/gomemlimit_test.go TestPlanOfAContainer"},
 	"budget/guide/messages.md":   {fullError},
-	"budget/save/README.md": {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage", versions,
-		"tests/save_test.go TestSavePage"},
+	"budget/save/README.md": {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage", resumes,
+		versions, "tests/save_test.go TestSavePage"},
 	"budget/view/README.md":            {livePage},
 	"budget/with/otel/README.md":       {"budget/with/otel/page_test.go TestPage"},
 	"budget/with/pprof/README.md":      {"budget/with/pprof/page_test.go TestPage"},
@@ -270,6 +270,32 @@ BLOCK
 }
 
 func main() { _ = load }
+`
+	resumes = `package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
+)
+
+type (
+	room struct {
+		ring       *save.Ring
+		checkpoint *save.Checkpoint
+	}
+	server struct {
+		slots *budget.Slots
+		rooms map[string]*room
+	}
+)
+
+func (s *server) load(slot budget.Region) (*room, error) { return nil, nil }
+
+BLOCK
+func main() { _ = new(server).resume(0) }
 `
 )
 

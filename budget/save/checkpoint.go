@@ -98,7 +98,7 @@ type Checkpoints struct {
 	plan    CheckpointPlan
 	image   uint64 // bytes of an image
 	shared  *platform.Shared
-	refused []error // by slot: why a checkpoint was dropped; also slots that only an earlier plan has
+	refused []error // by slot, also those of an earlier plan: why a checkpoint was dropped
 }
 
 // OpenCheckpoints opens the file of checkpoints of that name, or makes it. It reserves the file's
@@ -518,8 +518,9 @@ func (p *Checkpoint) write(s *slot, own []byte) {
 // [Ring.Restore], and the program's own bytes. The checkpoint is checked as [Ring.Read] checks a
 // file, and the error names the same causes. The program checks its own bytes itself. If the newest
 // snapshot is refused and the one before isn't, Read returns the one before and drops the newest.
-// An error wraps ErrRefused if there is a checkpoint and it was refused. After an error the ring
-// and the file are as before.
+// But a snapshot that doesn't convert ([State.Version]) isn't dropped, because an older program can
+// go on from it. An error wraps ErrRefused if there is a checkpoint and it was refused. After an
+// error the ring and the file are as before.
 func (p *Checkpoint) Read() (number uint64, own []byte, err error) {
 	if err := p.check("Read"); err != nil {
 		return 0, nil, err
@@ -545,7 +546,9 @@ func (p *Checkpoint) Read() (number uint64, own []byte, err error) {
 			p.begins = false
 			return number, own, nil
 		}
-		errs = append(errs, err)
+		if errs = append(errs, err); errors.As(err, new(*conversionError)) {
+			break
+		}
 	}
 	switch refused := p.of.refused[p.slot]; {
 	case len(errs) != 0:

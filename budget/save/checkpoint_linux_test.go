@@ -193,10 +193,10 @@ func TestCheckpointFiles(t *testing.T) {
 		fmt.Sprintf("it is cut: it has %d bytes of %d, for", len(good)-1, len(good)): func(b []byte) []byte {
 			return b[:len(b)-1]
 		},
-		"421888 bytes of 561152, for CheckpointPlan{Slots:4 Size:65536": func(b []byte) []byte { b[16]++; return b },
-		"it was made with CheckpointPlan{Slots:-":                       func(b []byte) []byte { b[23] = 0x80; return b },
-		"it was made with CheckpointPlan{Slots:3 Size:0 Own:40}: a che": func(b []byte) []byte { clear(b[24:32]); return b },
-		"it was made with CheckpointPlan{Slots:3 Size:65536 Own:140737": func(b []byte) []byte { b[37] = 0x80; return b },
+		"421888 bytes of 561152, for CheckpointPlan{Slots:4 S": func(b []byte) []byte { b[16]++; return b },
+		"it was made with CheckpointPlan{Slots:-":              func(b []byte) []byte { b[23] = 0x80; return b },
+		"was made with CheckpointPlan{Slots:3 Size:0 Own:40}":  func(b []byte) []byte { clear(b[24:32]); return b },
+		"with CheckpointPlan{Slots:3 Size:65536 Own:14073748":  func(b []byte) []byte { b[37] = 0x80; return b },
 	} {
 		changed := change(bytes.Clone(good))
 		require.NoError(t, os.WriteFile(name, changed, 0o600))

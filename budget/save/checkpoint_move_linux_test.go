@@ -91,7 +91,7 @@ func (m *moved) is(t *testing.T, plan save.CheckpointPlan, slots ...int) {
 		assert.EqualValues(t, 3, number)
 		assert.Equal(t, []byte{3, byte(slot), 36: 3}, own)
 		assert.True(t, bytes.Equal(m.image, save.Image(m.ring, 3)))
-		save.CheckpointImage(mine)[save.ControlOf(m.ring).Words[0]] ^= 99 // refused: then the one before counts
+		save.CheckpointImage(mine)[save.ControlOf(m.ring).Words[0]] ^= 99
 		number, own, err = mine.Read()
 		require.NoError(t, err)
 		assert.EqualValues(t, 2, number)
@@ -164,8 +164,8 @@ func TestCheckpointsWithoutARoom(t *testing.T) {
 		}
 		assert.Equal(t, last, reasons[2])
 		assert.ErrorIs(t, last, save.ErrRefused)
-		assert.ErrorContains(t, last, fmt.Sprintf("save: checkpoint 2 of %s: %v: the file has CheckpointPlan%+v: raise "+
-			"it to CheckpointPlan%+v or more; %[1]s.old has it", m.name, save.ErrRefused, x.plan, x.want))
+		assert.ErrorContains(t, last, fmt.Sprintf("save: checkpoint 2 of %s: %v: the file has CheckpointPlan%+v: "+
+			"raise it to CheckpointPlan%+v or more; %[1]s.old has it", m.name, save.ErrRefused, x.plan, x.want))
 		require.NoError(t, os.Rename(m.name+".old", m.name))
 		assert.True(t, bytes.Equal(m.file, m.read(t)))
 		m.is(t, checkpointPlan, 0, 2)
@@ -207,8 +207,8 @@ func TestCheckpointsMoveRefused(t *testing.T) {
 		}
 	}
 	require.NoError(t, os.Symlink(m.name, m.name+"2"))
-	refused(m.name+"2", "it was made with CheckpointPlan{Slots:3 Size:65536 Own:40}: use these numbers, or begin with a "+
-		"new file, because a link can't be replaced")
+	refused(m.name+"2", "it was made with CheckpointPlan{Slots:3 Size:65536 Own:40}: use these numbers, or begin "+
+		"with a new file, because a link can't be replaced")
 	require.NoError(t, os.Remove(m.name+"2"))
 
 	// A process that was killed leaves its unfinished file.

@@ -143,14 +143,20 @@ func (r *Ring) convert(f *source, head fileHead, p *plan) (number uint64, err er
 	defer r.refused(to)
 	copy(to.image, r.loaded)
 	if err := p.convert(old, to.image, r.loaded, func(part int) []tenant { return r.parts[part].tenants }); err != nil {
-		return 0, f.bad(at, "the snapshot doesn't convert: %w", err)
+		return 0, f.bad(at, "the snapshot doesn't convert: %w", &conversionError{err})
 	}
 	if err := r.admit(to.image, head.number); err != nil {
-		return 0, f.bad(at, "the converted snapshot is a state that this program can't produce: %w", err)
+		return 0, f.bad(at, "the converted snapshot is a state that this program can't produce: %w",
+			&conversionError{err})
 	}
 	r.holdOutside(to, head.number, len(to.image))
 	return head.number, nil
 }
+
+// conversionError is the refusal of a whole snapshot, which an older program reads.
+type conversionError struct{ error }
+
+func (e *conversionError) Unwrap() error { return e.error }
 
 // convert converts the flat image of a file into image, which is as the load made it. tenants
 // returns the containers of a part; if it is nil, functions and containers stay as they are.
