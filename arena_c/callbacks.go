@@ -2,6 +2,7 @@ package arena_c
 
 // #cgo windows LDFLAGS: -Wl,-Bstatic -lwinpthread -Wl,-Bdynamic
 // #include "callbacks.h"
+// #include "sampler.h"
 //
 // // Functions that Go calls on an arena with a lock: they return the arena's own answers, which
 // // C's callbacks can't. An address is a number, because cgo would inspect the Go object there and
@@ -59,20 +60,153 @@ package arena_c
 //
 // SHARED(heap)
 // SHARED(buddy)
-// /* in the order of SharedInit */
-// static const shared_kind *const shared_kinds[] = {&shared_heap, &shared_buddy};
 //
 // // An arena with a lock, of any kind: the structs of the kinds differ in a pointer's type.
 // typedef struct shared {
 //     const shared_kind *kind;
 //     uint64_t smallest;
 //     upfront_shared_heap of;
+//     /* of an arena with a profile: */
+//     int64_t left; /* bytes up to the next sample point */
+//     uint64_t random;
+//     uint64_t number; /* of the name of the arena around it */
 // } shared;
 //
-// static void shared_init(shared *s, int kind, void *arena) {
-//     s->kind = shared_kinds[kind];
-//     s->smallest = s->kind == &shared_buddy ? ((const upfront_buddy *)arena)->smallest : 0;
+// // The profile's functions, once an arena has a profile.
+// static const upfront_sampler *sampler;
+//
+// static inline shared *shared_of(void *of) { return (shared *)(void *)((char *)of - offsetof(shared, of)); }
+//
+// // The bytes of a block in its arena.
+// static inline uint64_t heap_bytes(const shared *s, uint64_t size, uint64_t align) {
+//     (void)s, (void)align;
+//     return size <= 16 ? UPFRONT_HEAP_LEAST : upfront_round_up(size, 16) + UPFRONT_HEAP_HEADER;
+// }
+// static inline uint64_t buddy_bytes(const shared *s, uint64_t size, uint64_t align) {
+//     size = size < align ? align : size;
+//     return size <= s->smallest ? s->smallest : UINT64_C(1) << (64 - __builtin_clzll(size - 1));
+// }
+//
+// // Counts a new block, and reports whether a sample point is in it. pre: the lock is held
+// static inline int is_sampled(shared *s, uint64_t bytes) {
+//     if ((s->left -= (int64_t)bytes) >= 0)
+//         return 0;
+//     s->left = sampler->gap(&s->random);
+//     return 1;
+// }
+//
+// #define CALLER ((uintptr_t)__builtin_return_address(0))
+//
+// // The parts of a call that makes a block q. The sample needs a walk of the stack, so it is kept
+// // after the lock. The block has no owner before.
+// #define BEGIN(kind) \
+//     upfront_shared_##kind *of = (upfront_shared_##kind *)context; \
+//     shared *s = shared_of(context); \
+//     uint64_t bytes = 0; \
+//     int taken = 1, point = 0; \
+//     void *q;
+// #define MADE(kind, align) \
+//     if (q != NULL) { \
+//         bytes = kind##_bytes(s, size, align); \
+//         point = is_sampled(s, bytes); \
+//     }
+// #define END(caller) \
+//     upfront_shared_unlock(&of->lock, taken); \
+//     if (point) \
+//         sampler->add(q, bytes, (uint32_t)s->number, caller); \
+//     return q;
+//
+// // The functions of an arena whose blocks are in the profile. Those of the other arenas count
+// // nothing.
+// #define PROFILED(kind) \
+//     static void *profiled_##kind##_alloc(void *context, uint64_t size, uint64_t align) { \
+//         BEGIN(kind) \
+//         pthread_mutex_lock(&of->lock); \
+//         q = upfront_##kind##_alloc(of->arena, size, align); \
+//         MADE(kind, align) \
+//         END(0) \
+//     } \
+//     static int profiled_##kind##_free(void *context, uintptr_t p) { \
+//         upfront_shared_##kind *of = (upfront_shared_##kind *)context; \
+//         int code; \
+//         pthread_mutex_lock(&of->lock); \
+//         code = upfront_##kind##_free(of->arena, (void *)p); \
+//         if (code == UPFRONT_OK || code == UPFRONT_CORRUPT) \
+//             sampler->drop((void *)p); \
+//         pthread_mutex_unlock(&of->lock); \
+//         return code; \
+//     } \
+//     static void *profiled_##kind##_realloc(void *context, uintptr_t p, uint64_t size) { \
+//         BEGIN(kind) \
+//         pthread_mutex_lock(&of->lock); \
+//         q = upfront_##kind##_realloc(of->arena, (void *)p, size); \
+//         if (q != NULL) \
+//             sampler->drop((void *)p); \
+//         MADE(kind, 0) \
+//         END(0) \
+//     } \
+//     static inline void *profiled_##kind##_take(void *context, size_t size, uintptr_t caller) { \
+//         BEGIN(kind) \
+//         taken = upfront_shared_lock(&of->lock); \
+//         q = upfront_shared_##kind##_malloc_in(of, size); \
+//         MADE(kind, 0) \
+//         END(caller) \
+//     } \
+//     static void *profiled_##kind##_c_malloc(void *context, size_t size) { \
+//         return profiled_##kind##_take(context, size, CALLER); \
+//     } \
+//     static void *profiled_##kind##_c_calloc(void *context, size_t count, size_t size) { \
+//         void *p = NULL; \
+//         if (size == 0 || count <= SIZE_MAX / size) \
+//             p = profiled_##kind##_take(context, count * size, CALLER); \
+//         return p == NULL ? NULL : memset(p, 0, count * size); \
+//     } \
+//     static void *profiled_##kind##_c_realloc(void *context, void *p, size_t size) { \
+//         BEGIN(kind) \
+//         taken = upfront_shared_lock(&of->lock); \
+//         q = upfront_shared_##kind##_realloc_in(of, p, size); \
+//         if (q != NULL) \
+//             sampler->drop(p); \
+//         MADE(kind, 0) \
+//         END(CALLER) \
+//     } \
+//     static void profiled_##kind##_c_free(void *context, void *p) { \
+//         upfront_shared_##kind *of = (upfront_shared_##kind *)context; \
+//         int taken, code; \
+//         if (p == NULL) \
+//             return; \
+//         taken = upfront_shared_lock(&of->lock); \
+//         code = upfront_shared_##kind##_free_in(of, p); \
+//         if (code == UPFRONT_OK || code == UPFRONT_CORRUPT) \
+//             sampler->drop(p); \
+//         upfront_shared_unlock(&of->lock, taken); \
+//     } \
+//     static const shared_kind profiled_##kind = {shared_##kind##_init, profiled_##kind##_alloc, \
+//         profiled_##kind##_free, profiled_##kind##_realloc, shared_##kind##_size_of, shared_##kind##_check, \
+//         shared_##kind##_lock, shared_##kind##_misuse, profiled_##kind##_c_malloc, profiled_##kind##_c_calloc, \
+//         profiled_##kind##_c_realloc, profiled_##kind##_c_free, upfront_shared_##kind##_size};
+//
+// PROFILED(heap)
+// PROFILED(buddy)
+//
+// /* in the order of SharedInit */
+// static const shared_kind *const shared_kinds[] = {&shared_heap, &shared_buddy, &profiled_heap, &profiled_buddy};
+//
+// static void shared_init(shared *s, int kind, void *arena, const void *with, uint32_t number) {
+//     memset(s, 0, sizeof *s);
+//     s->kind = shared_kinds[kind + (with != NULL ? 2 : 0)];
+//     s->smallest = kind != 0 ? ((const upfront_buddy *)arena)->smallest : 0;
 //     s->kind->init(&s->of, arena);
+//     if (with != NULL) {
+//         sampler = (const upfront_sampler *)with;
+//         s->number = number;
+//         s->random = sampler->random();
+//         s->left = sampler->gap(&s->random);
+//     }
+// }
+// static uint64_t sample_moment(const void *with) { return ((const upfront_sampler *)with)->moment(); }
+// static void samples_rewind(const void *with, const void *from, uint64_t size, uint64_t moment) {
+//     ((const upfront_sampler *)with)->rewind(from, size, moment);
 // }
 // static void *shared_alloc(shared *s, uint64_t size, uint64_t align, uint32_t site)
 //     UPFRONT_AT_SITE(void *, s->kind->alloc(&s->of, size, align))
@@ -93,6 +227,10 @@ package arena_c
 //     out[5] = (void *)(uintptr_t)s->kind->c_size;
 // }
 // #cgo nocallback shared_init
+// #cgo noescape sample_moment
+// #cgo nocallback sample_moment
+// #cgo noescape samples_rewind
+// #cgo nocallback samples_rewind
 // #cgo noescape shared_alloc
 // #cgo nocallback shared_alloc
 // #cgo noescape shared_free
@@ -113,7 +251,10 @@ package arena_c
 // #cgo nocallback shared_functions
 import "C"
 
-import "unsafe"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // Shared is an arena with a lock for threads of C and Go (callbacks.h), in memory whose address C
 // may keep. Race builds don't report its calls as crossings (race_on.go): the runtime treats a call
@@ -124,14 +265,25 @@ type Shared struct {
 
 func (s *Shared) c() *C.shared { return (*C.shared)(checked(s)) }
 
+// profile is C's upfront_sampler, or nil while no Shared has blocks in the profile of C's malloc.
+var profile atomic.Pointer[C.upfront_sampler]
+
 // SharedInit makes the lock of a heap or a buddy with that header, in the room. It returns nil if
-// the room is refused.
+// the room is refused. If C's malloc has a profile, blocks of an arena in a budget are in it. The
+// profile doesn't know when an arena on other bytes ends.
 func SharedInit(r Room, kind RoomKind, arena unsafe.Pointer) *Shared {
 	p := r.of(RoomShared)
 	if p == nil {
 		return nil
 	}
-	C.shared_init((*C.shared)(p), C.int(one(kind == RoomBuddy)), arena)
+	var functions unsafe.Pointer
+	var number uint32
+	if h, in := ProcessHeapOf(), r.owner; h != nil && in != nil {
+		if functions, number = h.Sampler(in.(interface{ String() string }).String()); functions != nil {
+			profile.Store((*C.upfront_sampler)(functions))
+		}
+	}
+	C.shared_init((*C.shared)(p), C.int(one(kind == RoomBuddy)), arena, functions, C.uint32_t(number))
 	s := made[Shared](r, p)
 	RoomHasLock(kind, arena, true)
 	return s
@@ -217,4 +369,22 @@ func (s *Shared) Misuse() (calls uint64, call string, address uintptr, code Code
 func (s *Shared) Functions() (out [6]unsafe.Pointer) {
 	C.shared_functions(s.c(), &out[0])
 	return out
+}
+
+// SampleMoment returns the moment of a snapshot of arenas, for RewindSamples. It returns 0 while no
+// Shared is in a profile.
+func SampleMoment() uint64 {
+	if with := profile.Load(); with != nil {
+		return uint64(C.sample_moment(unsafe.Pointer(with)))
+	}
+	return 0
+}
+
+// RewindSamples restores the samples of Shared arenas in a range to the moment of a snapshot, from
+// which the caller has restored the bytes. For moment 0 all samples there end. Cost: O(samples);
+// one load while no Shared is in a profile.
+func RewindSamples(from unsafe.Pointer, size, moment uint64) {
+	if with := profile.Load(); with != nil {
+		C.samples_rewind(unsafe.Pointer(with), from, C.uint64_t(size), C.uint64_t(moment))
+	}
 }

@@ -126,13 +126,36 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
         return pthread_mutex_init(&s->lock, NULL); \
     } \
 \
+    /* the caller holds the lock */ \
+    static inline void *upfront_shared_##kind##_malloc_in(upfront_shared_##kind *s, size_t size) { \
+        void *p = upfront_##kind##_alloc(s->arena, size, UPFRONT_HEAP_ALIGN); \
+        upfront_shared_##kind##_look(s, "malloc"); \
+        return p; \
+    } \
+\
+    static inline void *upfront_shared_##kind##_realloc_in(upfront_shared_##kind *s, void *p, size_t size) { \
+        void *q = upfront_##kind##_realloc(s->arena, p, size); \
+        if (q == NULL && p != NULL) { /* full, or p is why */ \
+            int code = upfront_##kind##_check(s->arena, p); \
+            if (code < 0) \
+                upfront_misuse_note(&s->misuse, "realloc", p, code); \
+        } \
+        upfront_shared_##kind##_look(s, "realloc"); \
+        return q; \
+    } \
+\
+    static inline int upfront_shared_##kind##_free_in(upfront_shared_##kind *s, void *p) { \
+        int code = upfront_##kind##_free(s->arena, p); \
+        if (code != UPFRONT_OK && (s->arena == NULL || s->arena->damaged == s->misuse.damaged)) \
+            upfront_misuse_note(&s->misuse, "free", p, code); \
+        upfront_shared_##kind##_look(s, "free"); \
+        return code; \
+    } \
+\
     static inline void *upfront_shared_##kind##_malloc(void *context, size_t size) { \
         upfront_shared_##kind *s = (upfront_shared_##kind *)context; \
-        int taken; \
-        void *p; \
-        taken = upfront_shared_lock(&s->lock); \
-        p = upfront_##kind##_alloc(s->arena, size, UPFRONT_HEAP_ALIGN); \
-        upfront_shared_##kind##_look(s, "malloc"); \
+        int taken = upfront_shared_lock(&s->lock); \
+        void *p = upfront_shared_##kind##_malloc_in(s, size); \
         upfront_shared_unlock(&s->lock, taken); \
         return p; \
     } \
@@ -146,30 +169,19 @@ static inline void upfront_shared_unlock(pthread_mutex_t *lock, int taken) {
 \
     static inline void *upfront_shared_##kind##_realloc(void *context, void *p, size_t size) { \
         upfront_shared_##kind *s = (upfront_shared_##kind *)context; \
-        int taken; \
-        void *q; \
-        taken = upfront_shared_lock(&s->lock); \
-        q = upfront_##kind##_realloc(s->arena, p, size); \
-        if (q == NULL && p != NULL) { /* full, or p is why */ \
-            int code = upfront_##kind##_check(s->arena, p); \
-            if (code < 0) \
-                upfront_misuse_note(&s->misuse, "realloc", p, code); \
-        } \
-        upfront_shared_##kind##_look(s, "realloc"); \
+        int taken = upfront_shared_lock(&s->lock); \
+        void *q = upfront_shared_##kind##_realloc_in(s, p, size); \
         upfront_shared_unlock(&s->lock, taken); \
         return q; \
     } \
 \
     static inline void upfront_shared_##kind##_free(void *context, void *p) { \
         upfront_shared_##kind *s = (upfront_shared_##kind *)context; \
-        int code, taken; \
+        int taken; \
         if (p == NULL) \
             return; \
         taken = upfront_shared_lock(&s->lock); \
-        code = upfront_##kind##_free(s->arena, p); \
-        if (code != UPFRONT_OK && (s->arena == NULL || s->arena->damaged == s->misuse.damaged)) \
-            upfront_misuse_note(&s->misuse, "free", p, code); \
-        upfront_shared_##kind##_look(s, "free"); \
+        (void)upfront_shared_##kind##_free_in(s, p); \
         upfront_shared_unlock(&s->lock, taken); \
     } \
 \

@@ -4,6 +4,7 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // ProcessHeap is C's malloc of the whole process. Package arena/with/malloc provides it; package
@@ -26,6 +27,10 @@ type ProcessHeap interface {
 	Trim() uint64
 	// WriteProfile writes the profile of live blocks. Without one it returns an error.
 	WriteProfile(w io.Writer) error
+	// Sampler returns the functions (upfront_sampler) that put the blocks of a Shared into the
+	// profile, and the number of the arena around the Shared, by its name. Without a profile
+	// functions is nil.
+	Sampler(arena string) (functions unsafe.Pointer, number uint32)
 }
 
 // ProcessPlan is the plan of C's malloc.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -346,6 +347,7 @@ type begunHeap struct{}
 
 func (begunHeap) Begin(arena_c.ProcessPlan) (string, error)          { return "", nil }
 func (begunHeap) WriteProfile(io.Writer) error                       { return nil }
+func (begunHeap) Sampler(string) (unsafe.Pointer, uint32)            { return nil, 0 }
 func (begunHeap) Watch(at, again uint64, crossed func(uint64)) error { return nil }
 func (begunHeap) Trim() uint64                                       { return 0 }
 func (begunHeap) Counts() arena_c.ProcessCounts {

@@ -191,9 +191,9 @@ type CHeapPlan struct {
 	Trim time.Duration
 	Warn Percent // of Size without Reserve, Runtime and samples, for a [Warning]; 0: none
 	// Profile is the average distance of the samples of malloc.WriteProfile, in bytes of
-	// allocations. It is 16 KiB or more. The default, 512 KiB, costs no measurable time. The
-	// samples take a part of Size: 640 bytes x 4 x Size / Profile, 0.5 % by default. NoProfile
-	// ("off" in JSON) takes none.
+	// allocations, of C's malloc and of each arena.Shared. It is 16 KiB or more. The default,
+	// 512 KiB, costs no measurable time in malloc. The samples take a part of Size: 640 bytes x 4 x
+	// Size / Profile, 0.5 % by default. NoProfile ("off" in JSON) takes none.
 	Profile uint64
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,9 +45,10 @@ func (h *processHeap) Watch(at, again uint64, crossed func(uint64)) error {
 	h.at, h.again, h.crossed = at, again, crossed
 	return h.watchErr
 }
-func (h *processHeap) Counts() arena_c.ProcessCounts { return h.counts }
-func (h *processHeap) Trim() uint64                  { return h.free }
-func (h *processHeap) WriteProfile(io.Writer) error  { return nil }
+func (h *processHeap) Counts() arena_c.ProcessCounts           { return h.counts }
+func (h *processHeap) Trim() uint64                            { return h.free }
+func (h *processHeap) WriteProfile(io.Writer) error            { return nil }
+func (h *processHeap) Sampler(string) (unsafe.Pointer, uint32) { return nil, 0 }
 
 func setProcessHeap(t *testing.T, h arena_c.ProcessHeap) {
 	old := arena_c.ProcessHeapOf()

@@ -62,6 +62,7 @@ type slot struct {
 	clean      bool     // free chunks are cleared
 	finalizers []uint64 // how many had run, by part
 	living     []int    // live owned values, by part
+	moment     uint64   // of the samples of the states' heaps (arena_c); 0: unknown
 	hash       uint64   // valid if hashed
 	hashed     bool
 }
@@ -212,6 +213,7 @@ func (r *Ring) Take(number uint64) error {
 		to.living[i] = p.living()
 	}
 	r.hold(to, number, used)
+	to.moment = arena_c.SampleMoment()
 	return nil
 }
 
@@ -254,6 +256,7 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	for i := range r.parts {
 		tail = r.parts[i].restore(from.image, tail, from.index)
 	}
+	r.rewindSamples(from)
 	for i := range r.parts {
 		for _, fn := range r.parts[i].rebuild {
 			if err := fn(); err != nil {
@@ -369,7 +372,21 @@ func (r *Ring) hold(to *slot, number uint64, used int) {
 	if old := r.old(number); old != nil {
 		old.held = false
 	}
-	to.number, to.used, to.held, to.clean, to.hashed = number, used, true, false, false
+	to.number, to.used, to.held, to.clean, to.hashed, to.moment = number, used, true, false, false, 0
+}
+
+// rewindSamples brings the samples of the states' heaps in the profile of C's malloc back to a
+// restored snapshot. The table of samples doesn't keep those of snapshots that were taken after it.
+func (r *Ring) rewindSamples(from *slot) {
+	for i := range r.parts {
+		state := r.parts[i].bytes()
+		arena_c.RewindSamples(startOf(state), uint64(len(state)), from.moment)
+	}
+	for i := range r.slots {
+		if s := &r.slots[i]; s.moment > from.moment {
+			s.moment = 0
+		}
+	}
 }
 
 // holdOutside is hold for a snapshot from outside, which passed all checks.

@@ -133,6 +133,7 @@ func (o *roomOwner) HasLock(kind arena_c.RoomKind, header unsafe.Pointer, has bo
 			room.locks++
 			return
 		}
+		room.endSamples((*Stack)(o))
 		room.locks = 0
 		of := *room
 		o.rooms.list = slices.DeleteFunc(o.rooms.list, func(in Room) bool { return in.isBlockOf(of) })
@@ -168,7 +169,13 @@ func (st *Stack) endRooms(from, to uint64, h *arena_c.Scopes) (err error) {
 			err = joined(err, st.leaked(i, h))
 		}
 	}
-	r.list = slices.DeleteFunc(r.list, ends)
+	r.list = slices.DeleteFunc(r.list, func(room Room) bool {
+		if !ends(room) {
+			return false
+		}
+		room.endSamples(st)
+		return true
+	})
 	if from < r.to && r.from < to {
 		r.from, r.to = 0, 0
 	}

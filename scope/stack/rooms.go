@@ -96,7 +96,7 @@ func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 	r := &st.rooms
 	r.mu.Lock()
 	for i := range list {
-		r.add(list[i])
+		st.addRoom(list[i])
 	}
 	r.watched, r.from, r.to = false, from, to
 	st.h.SetOdd(oddRooms)
@@ -112,23 +112,39 @@ func (st *Stack) WatchedRooms(from, to uint64) ([]Room, error) {
 // noteRoom adds a room. Another goroutine may use the scope at the same time and overwrite the bit;
 // the room then ends with the load.
 func (st *Stack) noteRoom(room Room) {
-	st.rooms.add(room)
+	st.addRoom(room)
 	st.h.SetOdd(oddRooms)
 }
 
-// add adds a room and removes the rooms that it overlaps, which have ended. It keeps a room that
-// contains the new one in a block. pre: the lock is held.
-func (r *rooms) add(room Room) {
+// addRoom adds a room and removes the rooms that it overlaps, which have ended. It keeps a room
+// that contains the new one in a block. pre: the lock is held.
+func (st *Stack) addRoom(room Room) {
+	r := &st.rooms
 	r.list = slices.DeleteFunc(r.list, func(old Room) bool {
 		apart := old.end() <= room.Offset || room.end() <= old.Offset
 		inside := old.Offset < room.Offset && room.end() <= old.end()
-		return !apart && !inside
+		if apart || inside {
+			return false
+		}
+		old.endSamples(st)
+		return true
 	})
 	r.list = append(r.list, room)
 }
 
+// endSamples ends the samples of the arena's blocks in the profile of C's malloc. Only an arena
+// with a Shared has samples.
+func (r *Room) endSamples(st *Stack) {
+	if r.locks != 0 {
+		arena_c.RewindSamples(unsafe.Add(unsafe.Pointer(st.h), r.Offset), r.Size, 0)
+	}
+}
+
 // roomOwner is a Stack as the owner of arenas on its bytes.
 type roomOwner Stack
+
+// String returns the name of the arena.
+func (o *roomOwner) String() string { return fmt.Sprintf("budget %q: %s", o.Budget, o.Arena) }
 
 // MayMake returns an error for an arena in a finished state, because package save would not check
 // its words.

@@ -2,7 +2,10 @@ module github.com/upfront-mem/upfront/tests/full
 
 go 1.26.0
 
-replace github.com/upfront-mem/upfront => ../..
+replace (
+	github.com/upfront-mem/upfront => ../..
+	github.com/upfront-mem/upfront/arena/with/sqlite => ../../arena/with/sqlite
+)
 
 require (
 	github.com/mattn/go-sqlite3 v1.14.53
@@ -10,6 +13,7 @@ require (
 	github.com/tree-sitter/go-tree-sitter v0.25.0
 	github.com/tree-sitter/tree-sitter-json v0.24.8
 	github.com/upfront-mem/upfront v0.0.0
+	github.com/upfront-mem/upfront/arena/with/sqlite v0.0.0
 )
 
 require (

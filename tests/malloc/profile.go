@@ -177,8 +177,10 @@ func storm_back(n C.int) unsafe.Pointer {
 
 // table writes the profile of a table that lost samples.
 func table(a args, _ io.Writer) (int, error) {
-	if line := C.storm_table(); line != 0 {
-		return int(line), nil
+	for _, line := range []C.int{C.storm_moments(), C.storm_table()} {
+		if line != 0 {
+			return int(line), nil
+		}
 	}
 	file, err := os.Create(a[0])
 	if err != nil {

@@ -183,7 +183,7 @@ int storm_table(void) {
     WANT(c.capacity > 50 && c.capacity < SIZE / 500);
     for (i = 0; i < c.capacity + 5; i++) { /* as many stacks as samples */
         t.frames[0] = 4096 + i;
-        WANT(upfront_profile_add(far + 16 * i, BLOCK, &t) == (i < c.capacity));
+        WANT(upfront_profile_add(far + 16 * i, BLOCK, 0, &t) == (i < c.capacity));
     }
     upfront_profile_count(&c);
     WANT(c.lost == 5 && c.samples == c.capacity && c.stacks == c.capacity && c.gone.bytes == 0);
@@ -192,7 +192,7 @@ int storm_table(void) {
     upfront_profile_drop(far + 7); /* no sample */
     for (i = 0; i < 10; i++) { /* new stacks replace those without live blocks */
         t.frames[0] = 1 << 20 | (uintptr_t)i;
-        WANT(upfront_profile_add(far * 2 + 16 * i, BLOCK, &t));
+        WANT(upfront_profile_add(far * 2 + 16 * i, BLOCK, 0, &t));
     }
     upfront_profile_count(&c);
     WANT(c.lost == 5 && c.samples == c.capacity && c.stacks == c.capacity);
@@ -204,6 +204,55 @@ int storm_table(void) {
         WANT(s.samples == 1 && s.live.bytes == BLOCK);
     }
     WANT(live == c.capacity * BLOCK && all == live);
+    return 0;
+}
+
+int storm_moments(void) {
+    enum { RATE = 1 << 20, SIZE = 64 * 1024, BLOCK = 1 << 26 };
+    static uint64_t table[SIZE / 8];
+    const uint64_t far = UINT64_C(1) << 50;
+    const void *from = (const void *)(uintptr_t)far;
+    upfront_trace t = {.c = 1, .frames = {4096}};
+    upfront_profile_counts c;
+    upfront_holder holders[UPFRONT_PROFILE_HOLDERS];
+    uint64_t i, n, first, second;
+    upfront_profile_begin(table, SIZE, RATE);
+    upfront_profile_count(&c);
+    n = c.capacity;
+    for (i = 0; i < n; i++)
+        WANT(upfront_profile_add(far + 16 * i, BLOCK, 1, &t));
+    first = upfront_profile_moment();
+    for (i = 0; i < n; i++)
+        upfront_profile_drop(far + 16 * i);
+    upfront_profile_count(&c);
+    WANT(c.samples == 0);
+    upfront_profile_rewind(from, 16 * n, first);
+    upfront_profile_count(&c);
+    WANT(c.samples == n);
+    for (i = 0; i < n / 2; i++)
+        upfront_profile_drop(far + 16 * i);
+    second = upfront_profile_moment();
+    for (; i < n; i++)
+        upfront_profile_drop(far + 16 * i);
+    /* C's malloc needs an entry: the blocks that were freed first make room */
+    WANT(upfront_profile_add(1 << 20, BLOCK, 0, &t));
+    upfront_profile_rewind(from, 16 * n, first);
+    upfront_profile_count(&c);
+    WANT(c.samples == n - n / 2 + 1 && c.lost == 0);
+    for (i = n / 2; i < n; i++)
+        WANT(upfront_profile_may(far + 16 * i));
+    /* only C's malloc has holders */
+    WANT(upfront_profile_holders(holders) == 1 && holders[0].bytes == BLOCK);
+    /* a block that was made since a snapshot ends with its restore, elsewhere it stays */
+    WANT(upfront_profile_add(far, BLOCK, 1, &t) && upfront_profile_add(far * 2, BLOCK, 1, &t));
+    upfront_profile_rewind(from, 16 * n, second);
+    upfront_profile_count(&c);
+    WANT(c.samples == n - n / 2 + 2);
+    /* a new sample replaces one whose block went without a drop */
+    WANT(upfront_profile_add(far * 2, BLOCK, 1, &t));
+    upfront_profile_rewind(from, 16 * n, 0);
+    upfront_profile_count(&c);
+    WANT(c.samples == 2);
     return 0;
 }
 

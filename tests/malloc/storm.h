@@ -25,6 +25,10 @@ int storm_run(const char *library, int rounds);
  * profile's. Call it in a heap without a profile. Returns 0, or the line of a fault. */
 int storm_table(void);
 
+/* Lets samples of arenas end and come back with snapshots, in a table of its own. Call it as
+ * storm_table. */
+int storm_moments(void);
+
 /* Forks a child, whose profile has to be the parent's and go on. Returns 0, or
  * the number of the check that the child failed. */
 int storm_child_keeps(void);

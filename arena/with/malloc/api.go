@@ -51,10 +51,13 @@ func CleanUp(fn func() error) error {
 }
 
 // WriteProfile writes a profile of C's heap in the format of go tool pprof: the live blocks of
-// c_heap, and all that were allocated since Open, by call stack. A stack has C's functions, and the
-// lines of Go that called C. The profile is sampled: CHeapPlan.Profile is the average distance of
-// samples in bytes, and the sums are estimates, as those of Go's heap profile. If the table of
-// samples was full, a comment in the profile has the number of lost samples.
+// c_heap, and all that were allocated since Open, by call stack. It also has the blocks of each
+// arena.Shared in a budget that was made after Open, from C and from Go. Such a sample has the
+// label "arena": the names of the budget and of the arena in it, such as a region. A stack has
+// C's functions, and the lines of Go that called C. The profile is sampled: CHeapPlan.Profile is
+// the average distance of samples in bytes, and the sums are estimates, as those of Go's heap
+// profile. If the table of samples was full, a comment in the profile has the number of lost
+// samples.
 //
 // With package platform/symbolize C's functions have their file and line, if the program has debug
 // information. Otherwise they have the names of exported symbols, and go tool pprof looks for the

@@ -63,7 +63,8 @@
 // [WriteProfile] shows in go tool pprof which functions of C, and which lines of Go above them,
 // have the live blocks. The profile is sampled, so it costs little: a malloc and a free of 64 bytes
 // take 181 instructions without it, and 0.3 more with it. CHeapPlan.Profile sets the distance of
-// samples. On processors other than amd64 and arm64 it has no lines of Go.
+// samples. On processors other than amd64 and arm64 it has no lines of Go. Blocks of an
+// arena.Shared in a budget are in the profile as well, with the name of the arena around it.
 //
 // # Misuse
 //

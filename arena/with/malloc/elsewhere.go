@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
@@ -36,6 +37,9 @@ func (*heap) Counts() (c arena_c.ProcessCounts) { return c }
 func (*heap) WriteProfile(io.Writer) error {
 	return unsupported("this build has another malloc, so there is no profile")
 }
+
+// Sampler returns nil.
+func (*heap) Sampler(string) (functions unsafe.Pointer, number uint32) { return nil, 0 }
 
 // Trim returns 0.
 func (*heap) Trim() uint64 { return 0 }

@@ -24,6 +24,7 @@
 #include "callbacks.h"
 #include "caller.h"
 #include "profile.h"
+#include "sampler.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER ((uintptr_t)__builtin_return_address(0))
@@ -533,19 +534,18 @@ static inline int is_sampled(uint64_t size) {
 
 /* Marks the new block of a sampled request, and keeps its sample. pre: the range's lock */
 static void *sampled(void *p, uint64_t size, const upfront_trace *t) {
-    uint64_t at;
     if (p == NULL)
         return NULL;
-    at = offset_of(&range, p);
 #ifndef UPFRONT_CHECKED
     {
+        uint64_t at = offset_of(&range, p);
         uint64_t body = upfront_heap_word(range.heap, at + 8) & ~UPFRONT_HEAP_SEAL_SIZE;
         uint64_t slack = (body & UPFRONT_HEAP_SIZE) - block_of(size);
         body = (body & ~(UINT64_C(63) << UPFRONT_HEAP_SLACK)) | slack << UPFRONT_HEAP_SLACK;
         upfront_heap_seal(range.heap, at, upfront_heap_word(range.heap, at) & ~UPFRONT_HEAP_SEAL_BEFORE, body);
     }
 #endif
-    (void)upfront_profile_add(at, block_of(size), t);
+    (void)upfront_profile_add((uint64_t)(uintptr_t)p, block_of(size), 0, t);
     return p;
 }
 
@@ -562,21 +562,19 @@ static inline int has_sample(const place *h, uint64_t at) {
 /* Drops the sample of a block that is freed or moves. pre: the place's lock; the block is in the
  * place */
 static inline void drop_sample(const place *h, const void *p) {
-    uint64_t at = offset_of(h, p);
-    if (h == &range && has_sample(h, at))
-        upfront_profile_drop(at);
+    if (h == &range && has_sample(h, offset_of(h, p)))
+        upfront_profile_drop((uint64_t)(uintptr_t)p);
 }
 
 /* Resizes a block, as a free and an alloc in the profile. A non-null t is the stack of a request
  * with a sample point in it. pre: the place's lock */
 static void *resized(place *h, void *p, uint64_t size, const upfront_trace *t) {
-    uint64_t at = offset_of(h, p);
-    int had = h == &range && has_sample(h, at);
+    int had = h == &range && has_sample(h, offset_of(h, p));
     void *q = upfront_heap_realloc(h->heap, p, rounded(size) + (t != NULL ? SAMPLE_SLACK : 0));
     if (q == NULL)
         return NULL;
     if (had)
-        upfront_profile_drop(at);
+        upfront_profile_drop((uint64_t)(uintptr_t)p);
     return t != NULL ? sampled(q, size, t) : whole(h, q);
 }
 
@@ -1407,6 +1405,52 @@ void upfront_malloc_object(uint64_t i, upfront_profile_object *out) {
     pthread_mutex_lock(&range.lock);
     upfront_profile_object_at(i, out);
     pthread_mutex_unlock(&range.lock);
+}
+
+/* Samples of other arenas (sampler.h). The caller may hold the lock of its arena. */
+
+static uint64_t arena_random(void) {
+    uint64_t random;
+    pthread_mutex_lock(&range.lock);
+    random = upfront_profile_random();
+    pthread_mutex_unlock(&range.lock);
+    return random;
+}
+
+static void arena_add(const void *p, uint64_t bytes, uint32_t arena, uintptr_t caller) {
+    upfront_trace t;
+    upfront_profile_walk(&t, caller, hook != NO_HOOK);
+    pthread_mutex_lock(&range.lock);
+    (void)upfront_profile_add((uint64_t)(uintptr_t)p, bytes, arena, &t);
+    pthread_mutex_unlock(&range.lock);
+}
+
+static void arena_drop(const void *p) {
+    if (!upfront_profile_may((uint64_t)(uintptr_t)p))
+        return;
+    pthread_mutex_lock(&range.lock);
+    upfront_profile_drop((uint64_t)(uintptr_t)p);
+    pthread_mutex_unlock(&range.lock);
+}
+
+static uint64_t arena_moment(void) {
+    uint64_t moment;
+    pthread_mutex_lock(&range.lock);
+    moment = upfront_profile_moment();
+    pthread_mutex_unlock(&range.lock);
+    return moment;
+}
+
+static void arena_rewind(const void *from, uint64_t size, uint64_t moment) {
+    pthread_mutex_lock(&range.lock);
+    upfront_profile_rewind(from, size, moment);
+    pthread_mutex_unlock(&range.lock);
+}
+
+const upfront_sampler *upfront_malloc_sampler(void) {
+    static const upfront_sampler sampler = {arena_random, upfront_profile_gap_of, arena_add, arena_drop, arena_moment,
+                                            arena_rewind};
+    return place_now() == &range && plan.samples != 0 ? &sampler : NULL;
 }
 
 int upfront_malloc_begin(const upfront_malloc_plan *p) {

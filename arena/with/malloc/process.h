@@ -105,6 +105,10 @@ void upfront_malloc_profile(upfront_profile_counts *out);
 void upfront_malloc_stack(uint64_t i, upfront_profile_stack *out);
 void upfront_malloc_object(uint64_t i, upfront_profile_object *out);
 
+/* Returns the functions by which other arenas have their blocks in the profile (sampler.h in
+ * arena_c), or NULL without a profile. */
+const struct upfront_sampler *upfront_malloc_sampler(void);
+
 /* Begins another sequence of sample points, for tests. */
 void upfront_malloc_seed(uint64_t n);
 

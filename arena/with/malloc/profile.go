@@ -13,6 +13,7 @@ package malloc
 // #cgo noescape upfront_profile_symbol
 // #cgo nocallback upfront_profile_symbol
 // #cgo nocallback upfront_go_parent
+// #cgo nocallback upfront_malloc_sampler
 import "C"
 
 import (
@@ -24,12 +25,55 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 )
+
+// arenas has the names of the arenas with a Shared in the profile, by number - 1.
+var arenas struct {
+	lock  sync.Mutex
+	names []string
+}
+
+// arenasMost bounds the names. All other arenas have the last number.
+const arenasMost = 1024
+
+// Sampler is [arena_c.ProcessHeap]'s.
+func (h *heap) Sampler(arena string) (functions unsafe.Pointer, number uint32) {
+	if functions = unsafe.Pointer(C.upfront_malloc_sampler()); functions == nil {
+		return nil, 0
+	}
+	arenas.lock.Lock()
+	defer arenas.lock.Unlock()
+	i := slices.Index(arenas.names, arena)
+	switch {
+	case i >= 0:
+	case len(arenas.names) == arenasMost:
+		i = arenasMost - 1
+	default:
+		i = len(arenas.names)
+		if i == arenasMost-1 {
+			arena = "others"
+		}
+		arenas.names = append(arenas.names, arena)
+	}
+	return functions, uint32(i + 1)
+}
+
+// nameOf returns the name of an arena, or "" for C's malloc.
+func nameOf(number C.uint32_t) string {
+	if number == 0 {
+		return ""
+	}
+	arenas.lock.Lock()
+	defer arenas.lock.Unlock()
+	return arenas.names[number-1]
+}
 
 // WriteProfile is [arena_c.ProcessHeap]'s.
 func (h *heap) WriteProfile(w io.Writer) error {
@@ -50,7 +94,8 @@ func (h *heap) WriteProfile(w io.Writer) error {
 		b.addStack(&s)
 	}
 	if gone := counts.gone; gone.objects != 0 {
-		b.addSample([]uint64{b.named(location{name: "(stacks that were replaced)"})}, gone, C.upfront_profile_sums{})
+		replaced := []uint64{b.named(location{name: "(stacks that were replaced)"})}
+		b.addSample(replaced, gone, C.upfront_profile_sums{}, "")
 	}
 	out := gzip.NewWriter(w)
 	if _, err := out.Write(b.done(counts)); err != nil {
@@ -162,18 +207,33 @@ func (b *builder) addStack(s *C.upfront_profile_stack) {
 			stack = append(stack, id)
 		}
 	}
-	b.addSample(stack, s.all, s.live)
+	b.addSample(stack, s.all, s.live, nameOf(s.arena))
 }
 
-func (b *builder) addSample(stack []uint64, all, live C.upfront_profile_sums) {
+// addSample adds a stack. The label says which arena has its blocks.
+func (b *builder) addSample(stack []uint64, all, live C.upfront_profile_sums, arena string) {
 	objects := func(s C.upfront_profile_sums) uint64 {
 		return (uint64(s.objects) + C.UPFRONT_PROFILE_OBJECT/2) / C.UPFRONT_PROFILE_OBJECT
 	}
 	var m message
 	m.numbers(1, stack...)
 	m.numbers(2, objects(all), uint64(all.bytes), objects(live), uint64(live.bytes))
+	if arena != "" {
+		var label message
+		label.number(1, b.text("arena"))
+		label.number(2, b.text(arena))
+		m.bytes(3, label)
+	}
 	b.samples = append(b.samples, sample{uint64(live.bytes), m})
 }
+
+// passesOn reports whether a function is of package arena_c, and passes the call of a Shared's
+// method on to C.
+func passesOn(f runtime.Frame) bool {
+	return strings.HasPrefix(f.Function, module+"arena_c.") || strings.HasSuffix(f.File, "/arena_c/callbacks.go")
+}
+
+var module = strings.TrimSuffix(reflect.TypeFor[heap]().PkgPath(), "arena/with/malloc")
 
 // inC returns the location of a return address in C. With stub it returns 0 if the function there
 // has no name.
@@ -239,6 +299,9 @@ func (b *builder) inGo(pc uintptr) uint64 {
 	var lines []message
 	for at := pc; at != 0; at = callAround(at) {
 		f, _ := runtime.CallersFrames([]uintptr{at}).Next()
+		if passesOn(f) {
+			continue
+		}
 		if filepath.Base(f.File) == "_cgo_gotypes.go" || strings.HasSuffix(f.Function, "._cgo_cmalloc") {
 			if f.Function = nameOfC(f.Function); f.Function == "" {
 				continue // of an exported function, which is in the stack too

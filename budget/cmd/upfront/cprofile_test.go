@@ -68,6 +68,32 @@ func TestProfileOfC(t *testing.T) {
 			t.Errorf("%v: exit %d, %s\n%s", c.args, code, said, out)
 		}
 	}
+	shared := cProfile()
+	for i, name := range []string{"region level", "frame 0"} {
+		s := shared.Sample[i]
+		s.Label = map[string][]string{"arena": {"budget \"pond\": " + name}}
+		s.Location[0].Line[0].Function.Name = "github.com/upfront-mem/upfront/arena.Shared.Alloc"
+		s.Location[0].Line[0].Function.Filename = "shared.go"
+		s.Location = []*profile.Location{s.Location[0], shared.Location[3]}
+	}
+	shared.Sample[1].Value[3] = 1 << 19
+	var labelled bytes.Buffer
+	if err := shared.Write(&labelled); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, labelled.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "C heap: about 1024KiB in use\n" +
+		"budget \"pond\": region level: about 1024KiB in use\n" +
+		"budget \"pond\": frame 0: about 512KiB in use\n3 samples are missing\n\n" +
+		" in use          made at               calls               in\n" +
+		"1024KiB  40.0 %                        start_thread        C heap\n" +
+		"1024KiB  40.0 %  load.go:31 pond.load  arena.Shared.Alloc  region level\n" +
+		" 512KiB  20.0 %  load.go:31 pond.load  arena.Shared.Alloc  frame 0\n"
+	if code, out, said := runs("profile", file); code != codeFine || out != want {
+		t.Errorf("exit %d, %s\n%s", code, said, out)
+	}
 	again, err := os.ReadFile(kept)
 	if err != nil || profileOfC(again) == nil {
 		t.Errorf("the profile wasn't kept: %v", err)

@@ -7,9 +7,10 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
-// CHeapHandler serves the profile of C's heap (malloc.WriteProfile), as [Handler] serves that of a
-// budget. A program that imports package arena/with/malloc mounts it as /debug/pprof/cmalloc. In
-// another program, and if the plan has no profile, the status is 404.
+// CHeapHandler serves the profile of C's heap, and of heaps in regions that C uses
+// (malloc.WriteProfile), as [Handler] serves that of a budget. A program that imports package
+// arena/with/malloc mounts it as /debug/pprof/cmalloc. In another program, and if the plan has no
+// profile, the status is 404.
 func CHeapHandler() http.Handler {
 	return readOnly(func(w http.ResponseWriter) {
 		var profile bytes.Buffer

@@ -1,8 +1,8 @@
 //go:build linux && cgo
 
-// Leaks is four programs that lose memory of C, for the page "Who holds C's memory":
+// Leaks is five programs that lose memory of C, for the page "Who holds C's memory":
 //
-//	leaks trees|statement|string|object FOLDER
+//	leaks trees|statement|string|object|region FOLDER
 //
 // Each works in rounds, and loses a few objects in a round. Before the last rounds it writes the
 // profile FOLDER/before.pb.gz, and at its end FOLDER/after.pb.gz.
@@ -20,8 +20,13 @@ import (
 
 // programs return a round of each program.
 var programs = map[string]func() (round func() error, err error){
-	"trees": trees, "statement": statement, "string": text, "object": object,
+	"trees": trees, "statement": statement, "string": text, "object": object, "region": region,
 }
+
+// used returns the bytes that the library has.
+var used = func() uint64 { return malloc.ReadStats().Used }
+
+var level budget.Region
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -32,23 +37,25 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 2 || programs[args[0]] == nil {
-		return errors.New("usage: leaks trees|statement|string|object FOLDER")
+		return errors.New("usage: leaks trees|statement|string|object|region FOLDER")
 	}
 	b, err := budget.Open(budget.Plan{
-		Name:  "leaks",
-		Pages: budget.Pages{Prefault: budget.Off},
-		CHeap: budget.CHeapPlan{Size: 256 * budget.MiB, Profile: 64 * budget.KiB},
+		Name:    "leaks",
+		Pages:   budget.Pages{Prefault: budget.Off},
+		Regions: []budget.RegionPlan{{Name: "level", Size: 64 * budget.MiB}},
+		CHeap:   budget.CHeapPlan{Size: 256 * budget.MiB, Profile: 64 * budget.KiB},
 	})
 	if err != nil {
 		return err
 	}
 	defer b.Close()
+	level = b.Region("level")
 	round, err := programs[args[0]]()
 	for _, file := range []struct {
 		name string
 		used uint64
 	}{{"before", 8 * budget.MiB}, {"after", 40 * budget.MiB}} {
-		for err == nil && malloc.ReadStats().Used < file.used {
+		for err == nil && used() < file.used {
 			err = round()
 		}
 		if err != nil {
