@@ -435,13 +435,42 @@ func TestStatic(t *testing.T) {
 	assert.Contains(t, string(text), "not a dynamic executable", err)
 	for _, program := range []string{"-size 64MiB stress 4 20000 100000", "-size 8MiB edges", "-size 8MiB fork 10",
 		"edges", "-size 64MiB -trim 10ms trim 3000 10000 1", "-size 64MiB -profile 16KiB stress 4 20000 100000",
-		"-size 8MiB -profile 16KiB fork 10", "-size 64MiB -profile 16KiB child"} {
+		"-size 8MiB -profile 16KiB fork 10", "-size 64MiB -profile 16KiB child",
+		"-size 64MiB -profile 16KiB shared-ends"} {
 		endsFile(t, path, program)
 	}
 	requestsOf(t, path)
 	usersOf(t, path)
 	out, _ := startFile(path, "-size 8MiB misuse double")
 	assert.Contains(t, out, "upfront: BUG: free of 0x")
+}
+
+// usersOf checks the lines of the program users, and returns all stacks.
+func usersOf(t *testing.T, path string) (traces string) {
+	t.Helper()
+	file := t.TempDir() + "/users.pb.gz"
+	endsFile(t, path, "-size 64MiB -profile 16KiB users "+file)
+	text, err := os.ReadFile("profile.go")
+	require.NoError(t, err)
+	line := func(mark string) int {
+		return 1 + strings.Count(strings.Split(string(text), " // line "+mark)[0], "\n")
+	}
+	tool := func(args ...string) string {
+		cmd := exec.Command("go", append([]string{"tool", "pprof"}, append(args, file)...)...)
+		cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	// a test's package main has the path of its folder
+	_, top, _ := strings.Cut(tool("-top", "-lines", `-show=^(main|.*/tests/malloc)\.`), "cum%\n")
+	lines := strings.Split(top, "\n")
+	require.Greater(t, len(lines), 3, top)
+	assert.Regexp(t, fmt.Sprintf(`\.large \S+/profile\.go:%d( \(inline\))?$`, line("MALLOC")), lines[0])
+	assert.Regexp(t, fmt.Sprintf(`\.users \S+/profile\.go:%d( \(inline\))?$`, line("SMALL")), lines[1])
+	traces = tool("-traces")
+	assert.Regexp(t, regexp.MustCompile(`(?s)C\.malloc\n.*\.large.*\n\s+\S+\.users\n.*\.run\n.*\.main\n`), traces)
+	return traces
 }
 
 // TestBuilds: a position-independent and a stripped program know the requests of Go's runtime.
@@ -473,7 +502,8 @@ func TestMusl(t *testing.T) {
 	t.Setenv("CC", "musl-gcc")
 	path := goBuild(t, "-ldflags", `-linkmode external -extldflags "-static"`)
 	for _, program := range []string{"-size 4MiB requests 100 50", "requests 10 50", "-size 4MiB calls 200", "lines",
-		"-size 8MiB fork 10", "-size 8MiB edges", "warn", "-size 64MiB -profile 16KiB stress 4 20000 100000"} {
+		"-size 8MiB fork 10", "-size 8MiB edges", "warn", "-size 64MiB -profile 16KiB stress 4 20000 100000",
+		"-size 64MiB -profile 16KiB shared-ends"} {
 		endsFile(t, path, program)
 	}
 	usersOf(t, path)

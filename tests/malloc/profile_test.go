@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -171,32 +170,4 @@ func TestProfileNamesLines(t *testing.T) {
 	if !arena_c.Race {
 		assert.Contains(t, traces, "storm_hold\n")
 	}
-}
-
-// usersOf checks the lines of the program users, and returns all stacks.
-func usersOf(t *testing.T, path string) (traces string) {
-	t.Helper()
-	file := t.TempDir() + "/users.pb.gz"
-	endsFile(t, path, "-size 64MiB -profile 16KiB users "+file)
-	text, err := os.ReadFile("profile.go")
-	require.NoError(t, err)
-	line := func(mark string) int {
-		return 1 + strings.Count(strings.Split(string(text), " // line "+mark)[0], "\n")
-	}
-	tool := func(args ...string) string {
-		cmd := exec.Command("go", append([]string{"tool", "pprof"}, append(args, file)...)...)
-		cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return string(out)
-	}
-	// a test's package main has the path of its folder
-	_, top, _ := strings.Cut(tool("-top", "-lines", `-show=^(main|.*/tests/malloc)\.`), "cum%\n")
-	lines := strings.Split(top, "\n")
-	require.Greater(t, len(lines), 3, top)
-	assert.Regexp(t, fmt.Sprintf(`\.large \S+/profile\.go:%d( \(inline\))?$`, line("MALLOC")), lines[0])
-	assert.Regexp(t, fmt.Sprintf(`\.users \S+/profile\.go:%d( \(inline\))?$`, line("SMALL")), lines[1])
-	traces = tool("-traces")
-	assert.Regexp(t, regexp.MustCompile(`(?s)C\.malloc\n.*\.large.*\n\s+\S+\.users\n.*\.run\n.*\.main\n`), traces)
-	return traces
 }
