@@ -36,6 +36,8 @@ type Budget struct {
 	stacks    []*stack.Stack // all arenas in map order: regions, frame, scratch
 	regions   []*region      // bottom first, one for each slot
 	slots     []*Slots
+	quotas    []*quota
+	sides     waitSides
 	frame     []*stack.Stack
 	current   scope.Scope // the frame's own
 	buffer    int         // index of the current buffer
@@ -71,7 +73,8 @@ func (*noCopy) Unlock() {}
 func (b *Budget) Plan() Plan {
 	plan := b.plan
 	// the caller may change its copy
-	plan.Regions, plan.Expected = slices.Clone(plan.Regions), slices.Clone(plan.Expected)
+	plan.Regions, plan.Quotas, plan.Expected = slices.Clone(plan.Regions), slices.Clone(plan.Quotas),
+		slices.Clone(plan.Expected)
 	return plan
 }
 

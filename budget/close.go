@@ -11,7 +11,8 @@ import (
 
 // Close rewinds every region, top first, closes frame and scratch, and releases the memory. Its
 // error has the errors of finalizers and names the leaks ([Leaks]): scopes, owned values, blocks of
-// heaps, leases and slots. The addresses stay reserved until a later Open takes them, except those
+// heaps, leases, slots and
+// reservations. The addresses stay reserved until a later Open takes them, except those
 // of an [OpenIn] block; package platform explains why. Close fails, and changes nothing, during a
 // load, from a finalizer or while one of lent scratch runs, and while a worker pins a region. So
 // end the workers first. A second Close returns [ErrClosed].
@@ -65,6 +66,12 @@ func (b *Budget) release(l *load) error {
 		b.last.Leaks.Slots += kept.count
 		wrong := fmt.Sprintf("budget %q: never released: ", b.plan.Name)
 		errs = append(errs, kept.err(wrong, "; call Release on each acquired slot"))
+	}
+	for _, q := range b.quotas {
+		kept := q.close()
+		b.last.Leaks.Quotas += kept.count
+		wrong := fmt.Sprintf("budget %q: never released: ", b.plan.Name)
+		errs = append(errs, kept.err(wrong, "; call Release on each Reservation"))
 	}
 	b.closed.Store(true)
 	b.mu.Lock()

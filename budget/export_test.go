@@ -256,3 +256,10 @@ func PresentOf(c arena_c.ProcessCounts) uint64 { return presentOf(c) }
 
 // LookOutside looks as Report does, without texts.
 func (b *Budget) LookOutside() Outside { return b.outside(false) }
+
+// QuotaWaiting returns the number of waiters of a quota, without an allocation.
+func QuotaWaiting(t *Quota) int {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	return t.of.waiting
+}

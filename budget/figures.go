@@ -8,10 +8,10 @@ import (
 )
 
 // A Figure is a metric of a part of a budget, computed from the reports of the part's arenas. A
-// part is a region, all slots of a region, the buffers of the frame, the scratch arenas, or C's
-// heap. [Figures] lists all figures. Pages, pictures, metrics, profiles, `report diff` and `check`
-// use this list, so a figure means the same everywhere; metrics and profiles give it a longer or
-// another name.
+// part is a region, all slots of a region, the buffers of the frame, the scratch arenas, C's heap,
+// or a quota. [Figures] lists all figures. Pages, pictures, metrics, profiles, `report diff` and
+// `check` use this list, so a figure means the same everywhere; metrics and profiles give it a
+// longer or another name.
 type Figure struct {
 	Name  string // "arena_peak"
 	Bytes bool   // in bytes; else a count
@@ -81,6 +81,14 @@ var figureTable = []Figure{
 	{"warnings", inUnits, "total", false, true,
 		"Number of times that an arena of the part reached its warn share since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.Warnings) }},
+	{"waiting", inUnits, "now", false, true,
+		"Reservations of a quota, or acquisitions of a slot, that wait now.",
+		func(a *ArenaReport) uint64 { return natural(a.Waits.Waiting) }},
+	{"waited", inUnits, "total", false, true,
+		"Reservations of a quota, or acquisitions of a slot, that have waited since Open.",
+		func(a *ArenaReport) uint64 { return a.Waits.Waited }},
+	{"longest_wait", inUnits, "peak", true, true, "Longest of these waits since Open, in microseconds.",
+		func(a *ArenaReport) uint64 { return uint64(max(0, a.Waits.Longest.Microseconds())) }},
 	{"open_scopes", inUnits, "peak", true, false, "Most scopes open at once in one arena of the part since Open.",
 		func(a *ArenaReport) uint64 { return natural(a.MostOpen.Scopes) }},
 	{"open_pools", inUnits, "peak", true, false, "Most pools open at once in one arena of the part since Open.",
@@ -98,7 +106,7 @@ func (f Figure) Of(a *ArenaReport) uint64 { return f.of(a) }
 func natural(n int) uint64 { return uint64(max(0, n)) }
 
 // Part has the figures of arenas that share one size in the plan: a region, all slots of one, the
-// buffers of the frame, the scratch arenas, or C's heap.
+// buffers of the frame, the scratch arenas, C's heap, or a quota.
 type Part struct {
 	Name   string // "room", "frame", "scratch"
 	Kind   string // as in ArenaReport
@@ -118,12 +126,12 @@ type PartUsage struct {
 	ArenaBytes uint64 // the Bytes of the arena that has the most
 }
 
-// Parts returns the parts of the report, in the order of its arenas. The heap of C's malloc comes
-// last, if the report has it.
+// Parts returns the parts of the report, in the order of its arenas. The heap of C's malloc, if the
+// report has it, and the quotas come last.
 func (r Report) Parts() []Part {
 	var parts []Part
 	at := map[string]int{}
-	for _, a := range r.withCHeap() {
+	for _, a := range r.rows() {
 		k, known := at[a.Part]
 		if !known {
 			k = len(parts)
@@ -138,12 +146,13 @@ func (r Report) Parts() []Part {
 	return parts
 }
 
-// withCHeap returns the arenas, and the heap of C's malloc if the report has it.
-func (r Report) withCHeap() []ArenaReport {
-	if r.CHeap.Name == "" {
-		return r.Arenas
+// rows returns the arenas, the heap of C's malloc if the report has it, and the quotas.
+func (r Report) rows() []ArenaReport {
+	list := slices.Clip(r.Arenas)
+	if r.CHeap.Name != "" {
+		list = append(list, r.CHeap.ArenaReport)
 	}
-	return append(slices.Clip(r.Arenas), r.CHeap.ArenaReport)
+	return append(list, r.Quotas...)
 }
 
 // Value returns the value of the figure of that name. A name that [Figures] doesn't have is a

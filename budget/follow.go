@@ -227,7 +227,7 @@ func (b *Budget) taken(limit platform.Limit) (t takenBytes) {
 	mapped, present := goMemory()
 	c := f.layout.plan.cHeapInUse()
 	if countsAddresses(limit) {
-		own := mapped + c.Size
+		own := mapped + c.Size + b.quotasHeld()
 		if !platform.GoBacked {
 			own += f.layout.size
 		}
@@ -235,7 +235,7 @@ func (b *Budget) taken(limit platform.Limit) (t takenBytes) {
 		t.outside, t.isSplit = t.bytes, true // only the process counts
 		return t
 	}
-	own := present + presentOf(c)
+	own := present + presentOf(c) + b.quotasHeld()
 	if missing, ok := b.memory.Missing(); ok && !platform.GoBacked {
 		own += b.Size() - min(b.Size(), uint64(missing)*uint64(os.Getpagesize()))
 	}
@@ -246,8 +246,9 @@ func (b *Budget) taken(limit platform.Limit) (t takenBytes) {
 // withOutside returns the bytes, and at least the Outside of now.
 func (t takenBytes) withOutside(b *Budget) takenBytes {
 	if o := measureOutside(b); o.Unknown == "" {
-		t.bytes = max(t.bytes, o.Bytes)
-		t.outside, t.isSplit = o.Bytes, true
+		outside := o.Bytes - min(o.Bytes, b.quotasHeld()) // the claim has the quotas
+		t.bytes = max(t.bytes, outside)
+		t.outside, t.isSplit = outside, true
 	}
 	return t
 }
@@ -456,15 +457,16 @@ func (b *Budget) shortages(shares []limitShare, heap uint64) (warned []Warning) 
 			tables.Bytes += restNeeds(s.limit, heap) - heap
 			reserve = restReserve
 		}
-		need := c.size + c.cHeap + heap + tables.Bytes + s.taken.bytes + reserve
+		need := c.size + c.cHeap + c.quotas + heap + tables.Bytes + s.taken.bytes + reserve
 		if need <= s.limit.Bytes {
 			continue
 		}
 		w := Warning{Arena: s.limit.Name, Key: s.limit.Raise, Used: need, Size: s.limit.Bytes,
 			Labels: [3]scope.Usage{{Name: "plan", Bytes: c.size}, {Name: cHeapKey, Bytes: c.cHeap},
 				{Name: "go_heap", Bytes: heap}},
-			Others: [4]scope.Usage{tables, {Name: "outside", Bytes: s.taken.outside},
-				{Name: "other processes", Bytes: s.taken.bytes - s.taken.outside}, {Name: "reserve", Bytes: reserve}}}
+			Others: [5]scope.Usage{tables, {Name: "outside", Bytes: s.taken.outside},
+				{Name: "other processes", Bytes: s.taken.bytes - s.taken.outside}, {Name: "reserve", Bytes: reserve},
+				{Name: "quotas", Bytes: c.quotas}}}
 		if !s.taken.isSplit {
 			w.Others[2].Name = "outside and other processes"
 		}

@@ -106,8 +106,17 @@ func (p Plan) tableBytes() (tables, sites uint64) {
 		each, more := stack.Config{Owned: l.Owned, Names: l.Labels}.TableBytes(uint64(l.Scopes), warns)
 		tables, sites = tables+part.count*each, sites+part.count*more
 	}
+	for _, q := range p.Quotas {
+		tables += uint64(q.waiters()+q.Tenants) * waiterBytes
+	}
+	for _, r := range p.Regions {
+		tables += planCount(r.Waiters) * waiterBytes
+	}
 	return tables, sites
 }
+
+// waiterBytes is the Go memory of a waiter and its channel, and about that of a tenant.
+const waiterBytes = 300
 
 // goShare returns the plan's share of the Go heap, or at least its tables there. For a Rest it
 // returns the least share that Open accepts.
@@ -160,7 +169,7 @@ func (p Plan) goRest(l layout, kept bool, limits []platform.Limit) (heap GoHeap,
 				"of the %s that are free or the Go heap's, the plan takes %s (%s) and %s stay in reserve; "+
 				"lower %s in the plan, or raise the limit: %s",
 				limit.Name, SizeText(limit.Bytes), SizeText(share-share%KiB), SizeText(least), SizeText(left-left%KiB),
-				SizeText(c.size+c.cHeap+c.beside), c.text, SizeText(restReserve), c.lower, limit.Raise)
+				SizeText(c.size+c.cHeap+c.quotas+c.beside), c.text, SizeText(restReserve), c.lower, limit.Raise)
 		}
 		shares = append(shares, limitShare{limit: limit, share: share, taken: takenBytes{bytes: limit.Bytes - left}})
 	}
@@ -195,7 +204,7 @@ func isMachines(limit platform.Limit) bool {
 
 // restOf returns the share of the Go heap in the bytes that a limit leaves for the plan.
 func restOf(limit platform.Limit, left uint64, c claim) uint64 {
-	share := left - min(left, c.size+c.cHeap+c.beside+restReserve)
+	share := left - min(left, c.size+c.cHeap+c.quotas+c.beside+restReserve)
 	switch {
 	case limit.Name == "RLIMIT_AS":
 		share = goArenas(share)

@@ -10,13 +10,14 @@ import (
 	"github.com/upfront-mem/upfront/scope/stack"
 )
 
-// Leaks counts leaks by kind. Leases and slots count only at Close, because an owner may release
-// its lease or slot until then.
+// Leaks counts leaks by kind. Leases, slots and reservations count only at Close, because an owner
+// may release them until then.
 //
 // Close's error names the first 16 scopes and owned values of each arena, the first 16 slots of
-// each region, and the first 16 leases. In checked builds the error also has the calls that led to
-// these leaks, equal calls once, one on each line: the calls that opened the scope, registered the
-// owned value, acquired the slot, took the lease, or made the arena with live blocks.
+// each region, the first 16 leases, and the first 16 reservations of each quota. In checked builds
+// the error also has the calls that led to these leaks, equal calls once, one on each line: the
+// calls that opened the scope, registered the owned value, acquired the slot, took the lease, made
+// the reservation, or made the arena with live blocks.
 type Leaks struct {
 	Scopes int `json:"scopes"` // of frame and scratch, open at NextFrame, Release or Close
 	// Owned counts the Go values that a closed scope didn't release: a stray write overwrote its
@@ -29,6 +30,7 @@ type Leaks struct {
 	// Blocks counts the blocks that were live when the memory of their heap or buddy was freed
 	// ([arena.Heap.MayLive]), and those of rings and pools with MustEmpty.
 	Blocks int `json:"blocks,omitempty"`
+	Quotas int `json:"quotas,omitempty"` // reservations not released before Close
 }
 
 // text returns the counts in one line; blocks only if there are any.
@@ -37,6 +39,9 @@ func (l Leaks) text() string {
 		l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch)
 	if l.Blocks != 0 {
 		text += fmt.Sprintf(", %d blocks", l.Blocks)
+	}
+	if l.Quotas != 0 {
+		text += fmt.Sprintf(", %d reservations", l.Quotas)
 	}
 	return text
 }

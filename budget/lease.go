@@ -34,6 +34,7 @@ import (
 // worker with 0 is lent with 8 + 2 = 10, released to 8, and lent again with 18. A second Release of
 // the first Lease compares 10 with 18, and fails.
 type leases struct {
+	whole     *Budget
 	budget    string // the plan's name
 	left      *leftOpen
 	published *published
@@ -58,13 +59,14 @@ const leaseHints = 64
 
 // lendable is a worker's scratch arenas and their state word (see leases).
 type lendable struct {
-	state  atomic.Uint64
-	from   *leases
-	index  int
-	stacks []*stack.Stack
-	site   arena_c.Site // the call of Lease
-	pins   []*Reader    // of this loan
-	_      [64]byte     // a cache line of its own
+	state     atomic.Uint64
+	from      *leases
+	index     int
+	stacks    []*stack.Stack
+	site      arena_c.Site  // the call of Lease
+	goroutine atomic.Uint64 // of this call, in checked builds
+	pins      []*Reader     // of this loan
+	_         [64]byte      // a cache line of its own
 }
 
 const (
@@ -192,6 +194,7 @@ func (w *lendable) lend(from uint64) (l Lease, lost bool) {
 			return Lease{}, true
 		}
 		w.site.Note() // Close reads the site of lent workers
+		w.goroutine.Store(goroutine())
 		w.state.Store(held)
 	}
 	return Lease{scope.ScratchesOf(w.stacks[0]), w, held}, false
@@ -208,6 +211,10 @@ func (p *leases) wait(ctx context.Context) (Lease, error) {
 		if l := p.borrow(); l.from != nil {
 			return l, nil
 		}
+	}
+	if arena_c.Checked {
+		p.whole.waits(leaseRank, "a lease of scratch")
+		defer p.whole.hasWaited()
 	}
 	for {
 		select {

@@ -465,6 +465,9 @@ func (b *Budget) end(l *load) {
 	defer b.mu.Unlock()
 	if l.releases {
 		l.of.disown()
+		if l.of.queue != nil {
+			l.of.queue.putSlot()
+		}
 	}
 	for _, part := range l.shut.each {
 		part.owner.And(^ownerShut)

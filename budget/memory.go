@@ -337,6 +337,7 @@ func countsAddresses(limit platform.Limit) bool { return strings.HasPrefix(limit
 type claim struct {
 	size   uint64 // of the budget
 	cHeap  uint64
+	quotas uint64 // of memory that no other part has
 	beside uint64 // outside the plan
 	text   string // the shares, for messages
 	lower  string // the key of the largest share
@@ -376,9 +377,15 @@ func (p Plan) claimOf(limit platform.Limit, l layout) claim {
 	if c.cHeap != 0 {
 		c.text += ", C heap " + SizeText(c.cHeap)
 	}
+	if c.quotas = p.quotaBytes(); c.quotas != 0 {
+		c.text += ", quotas " + SizeText(c.quotas)
+	}
 	c.text += beside
 	if c.cHeap > c.size {
 		c.lower = cHeapKey + " (" + sizeInPlan(c.cHeap) + ")"
+	}
+	if c.quotas > max(c.size, c.cHeap) {
+		c.lower = "quotas (" + sizeInPlan(c.quotas) + ")"
 	}
 	return c
 }
@@ -403,9 +410,9 @@ func (p Plan) fits(l layout, kept bool, limits []platform.Limit) error {
 			continue // no wall: the group is slowed down above it
 		}
 		left, c := p.leftBy(limit, l, kept), p.claimOf(limit, l)
-		if need := c.size + heap + c.cHeap + c.beside; need > left {
+		if need := c.size + heap + c.cHeap + c.quotas + c.beside; need > left {
 			lower := "the plan"
-			if max(c.size, c.cHeap) > heap {
+			if max(c.size, c.cHeap, c.quotas) > heap {
 				lower = c.lower + " in the plan"
 			}
 			return fmt.Errorf("the plan needs %s (%s), and %s leaves %s of %s; lower %s, or raise the limit: %s%s",

@@ -71,6 +71,9 @@ func newBudget(plan Plan) (b *Budget, l layout, err error) {
 		return nil, l, err
 	}
 	b = &Budget{plan: plan.resolved(), left: newLeftOpen()}
+	for i, q := range b.plan.Quotas {
+		b.quotas = append(b.quotas, newQuota(b, q, "quota "+q.Name, q.key(), i))
+	}
 	if l, err = b.plan.layout(); err != nil {
 		return nil, l, fmt.Errorf("budget %q: %w", plan.Name, err)
 	}
@@ -93,6 +96,7 @@ func (b *Budget) layOut(l layout, from func(Plan, layout) (grant, error)) (err e
 	b.makeStacks(stack.Start)
 	b.watchUse()
 	b.leases = newLeases(b.plan, b.scratches, b.left, &b.published)
+	b.leases.whole = b
 	if len(b.frame) > 0 {
 		b.current = scope.At(b.frame[0].Open(0, frameScope))
 	}
@@ -186,9 +190,16 @@ func (b *Budget) addRegion(level, slot int, st *stack.Stack) {
 		return
 	}
 	if r.slot = slot; slot == 0 {
-		b.slots = append(b.slots, &Slots{b: b, name: planned.Name, index: level})
+		s := &Slots{b: b, name: planned.Name, index: level}
+		if planned.Waiters != 0 {
+			units := QuotaPlan{Name: planned.Name, Size: uint64(planned.Slots), Waiters: planned.Waiters}
+			s.queue = newQuota(b, units, "slots of region "+planned.Name, fmt.Sprintf("regions[%d]", level),
+				slotsRank+level)
+		}
+		b.slots = append(b.slots, s)
 	}
 	s := b.slots[len(b.slots)-1]
+	r.queue = s.queue
 	s.slots = append(s.slots, r)
 }
 

@@ -77,6 +77,9 @@ type Plan struct {
 	// CHeap is the memory of C's malloc, apart from the budget. It needs Linux, and an import of
 	// package arena/with/malloc.
 	CHeap CHeapPlan
+	// Quotas are bytes that are counted and not held ([Quota]), up to 64. In JSON they are an
+	// object with a size or the keys of [QuotaPlan] for each name.
+	Quotas []QuotaPlan
 	// Expected is the use over time that the author of the plan expects, for pictures and `upfront
 	// check`. It has no effect on the layout.
 	Expected []Expected
@@ -147,7 +150,10 @@ type RegionPlan struct {
 	// Warn is the share of the region, or of each slot, at which the budget makes a [Warning]; 0 is
 	// none. Each slot warns for itself. The frame and scratch have no warnings.
 	Warn Percent
-	Note string
+	// Waiters is the most goroutines that wait for a slot at once ([Slots.AcquireWait]), up to
+	// 65535.
+	Waiters int
+	Note    string
 
 	// Limits are those of the region or of each slot; a 0 in Limits is the plan's limit.
 	Limits Limits
@@ -214,6 +220,40 @@ func (c CHeapPlan) runtime() uint64 { return cmp.Or(c.Runtime, planRuntimeUsual)
 
 // room returns the part for all C code.
 func (c CHeapPlan) room() uint64 { return c.Size - c.Reserve - c.runtime() - c.process().Samples() }
+
+// QuotaPlan is a limit of bytes that are counted and not held ([Quota]). Name follows the rules of
+// a region's name, and is the name of no other part. In JSON a QuotaPlan is a size, or an object
+// with these keys:
+//
+//	"quotas": {"upload": "32MiB",
+//	 "query": {"size": "256MiB", "tenants": 64, "tenant": "64MiB", "waiters": 500,
+//	  "piece": "64KiB", "warn": "90%", "enforce": false}}
+type QuotaPlan struct {
+	Name string
+	Size uint64 // the most bytes of all reservations together
+	// In is the part of the plan that has the memory: "go_heap", "c_heap" or a region. Its size
+	// includes the quota then. "" is memory of the process that no other part has: the quota adds
+	// to [Plan.Cost], and a GoHeap of the [Rest] leaves it free. "device" is memory that isn't the
+	// process's, such as a GPU's.
+	In      string
+	Tenants int    // the most tenants at once, up to 65535; 0: the quota has one level
+	Tenant  uint64 // the limit of each tenant; 0 is Size
+	// Waiters is the most reservations that wait at once, more than Tenants. The default is 128,
+	// and one for each tenant. A waiter takes 300 bytes of the Go heap.
+	Waiters int
+	// Piece is the unit in which a reservation takes bytes, a power of two that divides Size and
+	// Tenant. Within a piece [Reservation.Grow] and Shrink take no lock. 0 counts each byte.
+	Piece uint64
+	// Observe makes the quota grant each reservation at once, and count those that it would have
+	// refused or delayed ("enforce": false in JSON).
+	Observe bool
+	Warn    Percent // of Size, for a [Warning]; 0: none
+}
+
+func (q QuotaPlan) waiters() int { return cmp.Or(q.Waiters, quotaWaiters+q.Tenants) }
+
+// tenant returns the limit of a tenant.
+func (q QuotaPlan) tenant() uint64 { return cmp.Or(q.Tenant, q.Size) }
 
 // FramePlan sets the buffers of the frame: 1 to 8 of Size bytes each, which take turns. With 0
 // buffers the budget has no frame. With 1 buffer an object in the frame's scope lives until the end
@@ -306,6 +346,7 @@ const (
 	planProfileUsual = 512 * KiB
 	planProfileMin   = 16 * KiB
 	planExpectMax    = 512
+	planQuotasMax    = 64
 	planHeapMax      = 1 << 46 // with a budget it fits the int64 of the runtime's memory limit
 )
 

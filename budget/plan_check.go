@@ -119,6 +119,7 @@ func (p Plan) faults() planFaults {
 		f.add("go_heap_max", "%s is less than go_heap, %s", size, sizeInPlan(p.GoHeap))
 	}
 	f.cHeap(p.CHeap)
+	f.quotas(p)
 	f.expected(p)
 	f.sums(p)
 	return f
@@ -161,6 +162,60 @@ func (f *planFaults) cHeap(c CHeapPlan) {
 	}
 	f.warn(cHeapKey+".warn", c.Warn)
 }
+
+func (f *planFaults) quotas(p Plan) {
+	if n := len(p.Quotas); n > planQuotasMax {
+		f.add("quotas", planManyText, n, planQuotasMax)
+	}
+	first := map[string]bool{}
+	for _, q := range p.Quotas {
+		key := q.key()
+		f.name(key, q.Name)
+		isPart := slices.ContainsFunc(p.Regions, func(r RegionPlan) bool { return r.Name == q.Name })
+		switch {
+		case isPart || slices.Contains(planPartNames, q.Name):
+			f.add(key, "%q is the name of another part; choose another name", q.Name)
+		case first[q.Name]:
+			f.add(key, "%s is the name of another quota already", jsonfile.Quote(q.Name))
+		}
+		first[q.Name] = true
+		if q.Size == 0 || q.Size > planHeapMax {
+			f.add(key+".size", "%s is out of range: give 1 to %s", sizeInPlan(q.Size), sizeInPlan(planHeapMax))
+		}
+		isIn := slices.ContainsFunc(p.Regions, func(r RegionPlan) bool { return r.Name == q.In })
+		switch {
+		case q.In == "" || q.In == quotaDevice || isIn || q.In == "go_heap" && p.GoHeap != 0 ||
+			q.In == cHeapKey && p.CHeap.Size != 0:
+		default:
+			f.add(key+".in", "%s is no part of the plan: give %q, a region, or the go_heap or c_heap that it has",
+				jsonfile.Quote(q.In), quotaDevice)
+		}
+		if q.Tenants < 0 || q.Tenants > planLimitMax {
+			f.add(key+".tenants", "%d is out of range: give 0 (no tenants) or 1 to %d", q.Tenants, planLimitMax)
+		}
+		switch {
+		case q.Tenant > q.Size:
+			f.add(key+".tenant", "%s is more than the size, %s", sizeInPlan(q.Tenant), sizeInPlan(q.Size))
+		case q.Tenant != 0 && q.Tenants == 0:
+			f.add(key+".tenant", "%s, but %s.tenants is 0; give both or neither", sizeInPlan(q.Tenant), key)
+		}
+		if w := q.Waiters; w < 0 || w > 2*planLimitMax || w != 0 && w <= q.Tenants {
+			f.add(key+".waiters", "%d is out of range: give 0 (the default), or %d (one more than tenants) to %d", w,
+				q.Tenants+1, 2*planLimitMax)
+		}
+		if q.Piece&(q.Piece-1) != 0 || q.Piece != 0 && (q.Size%q.Piece != 0 || q.Tenant%q.Piece != 0) {
+			f.add(key+".piece", "%s isn't a power of two that divides size and tenant", sizeInPlan(q.Piece))
+		}
+		f.warn(key+".warn", q.Warn)
+	}
+}
+
+// planPartNames are the names of parts that aren't regions.
+var planPartNames = []string{"frame", "scratch", cHeapKey, "go_heap", quotaDevice}
+
+const quotaDevice = "device"
+
+func (q QuotaPlan) key() string { return "quotas." + q.Name }
 
 func (f *planFaults) warn(key string, share Percent) {
 	if share < 0 || share > 99 {
@@ -279,6 +334,12 @@ func (f *planFaults) regions(regions []RegionPlan) {
 		}
 		if r.Slots < 0 || r.Slots > planSlotsMax {
 			f.add(key+".slots", "%d is out of range: give 0 (no slots) or 1 to %d", r.Slots, planSlotsMax)
+		}
+		switch {
+		case r.Waiters < 0 || r.Waiters > planLimitMax:
+			f.add(key+".waiters", "%d is out of range: give 0 (none) or 1 to %d", r.Waiters, planLimitMax)
+		case r.Waiters != 0 && r.Slots == 0:
+			f.add(key+".waiters", "%d, but slots is 0; goroutines wait for slots", r.Waiters)
 		}
 		f.limits(regionLimitsKey(i), r.Limits, "the plan's")
 		f.warn(key+".warn", r.Warn)
@@ -405,6 +466,9 @@ func planSummand(key string) bool {
 	switch key {
 	case "regions", "frame.buffers", "scratch.workers", "scratch.each":
 		return true
+	}
+	if strings.HasPrefix(key, "quotas.") {
+		return false
 	}
 	return strings.HasSuffix(key, ".size") && key != cHeapKey+".size" || strings.HasSuffix(key, ".slots") ||
 		strings.Contains(key, "limits.")

@@ -12,10 +12,10 @@ import (
 // String draws the plan as text of at most 80 columns, bottom first; notes and warnings may be
 // longer. The tables and each part have a line with the size ([SizeText]) and a bar that shows the
 // place in the whole; a part's line also has the key or count. Guards, and the padding up to 64
-// KiB, have lines of their own. Apart from rounding, all sizes, except those of the Go heap and the
-// C heap, add up to the whole: the addresses of [Plan.Cost], which are a Report's Size. The
-// warnings of [Plan.Check] come last. For a plan with errors String returns only its name and the
-// number of errors.
+// KiB, have lines of their own. Apart from rounding, all sizes, except those of the Go heap, the C
+// heap and quotas, add up to the whole: the addresses of [Plan.Cost], which are a Report's Size.
+// The warnings of [Plan.Check] come last. For a plan with errors String returns only its name and
+// the number of errors.
 func (p Plan) String() string {
 	if errors := len(p.faults()); errors != 0 {
 		return fmt.Sprintf("plan %s: %s (Check names them)\n", jsonfile.Quote(p.Name), plural(errors, "error"))
@@ -52,6 +52,9 @@ func (p Plan) String() string {
 	if p.CHeap.Size != 0 {
 		d.add("C heap", p.CHeap.Size, 0, 0, p.CHeap.texts()...)
 	}
+	for _, q := range p.Quotas {
+		d.add(q.Name, q.Size, 0, 0, q.texts()...)
+	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "plan %s: %s\n%s", p.Name, SizeText(d.total), d.text())
 	planItems(&out, "  limits of each arena: ", ", ", p.Limits.texts())
@@ -84,7 +87,8 @@ func (p Plan) partText(i int, kind uint64, rest bool) (name string, texts []stri
 		{r.On != "", "on " + r.On}, {rest, "the rest"},
 		{r.Slots != 0, planEach(r.Slots, "slot", r.Size)},
 		{r.Limits != (Limits{}), strings.Join(r.Limits.texts(), ", ")}, {r.State, "state"}, {r.Track, "tracked"},
-		{r.Trim == TrimEmpty, "trimmed when emptied"}, r.Warn.note(), {r.Note != "", jsonfile.Echo(r.Note)}})
+		{r.Trim == TrimEmpty, "trimmed when emptied"}, r.Warn.note(),
+		{r.Waiters != 0, plural(r.Waiters, "waiter")}, {r.Note != "", jsonfile.Echo(r.Note)}})
 }
 
 func (c CHeapPlan) texts() []string {
@@ -93,6 +97,16 @@ func (c CHeapPlan) texts() []string {
 		{c.Trim != 0, "trimmed after " + c.Trim.String()}, c.Warn.note(),
 		{c.Profile == NoProfile, "no profile"},
 		{c.Profile != 0 && c.Profile != NoProfile, "a sample each " + SizeText(c.Profile)}})
+}
+
+func (q QuotaPlan) texts() []string {
+	where := "quota, outside it"
+	if q.In != "" {
+		where = "quota in " + q.In
+	}
+	return noted([]planNote{{true, where}, {q.Tenants != 0, planEach(q.Tenants, "tenant", q.tenant())},
+		{true, plural(q.waiters(), "waiter")}, {q.Piece != 0, "pieces of " + SizeText(q.Piece)}, q.Warn.note(),
+		{q.Observe, "only observes"}})
 }
 
 func (w Percent) note() planNote { return planNote{w != 0, fmt.Sprintf("warns at %d%%", w)} }

@@ -32,6 +32,7 @@ type (
 	planPoint   uint64 // an expected size; a key with 0 would mean the same as no key
 	planAddress uint64
 	planTime    time.Duration
+	planNot     bool // a key that is true by default
 )
 
 func (p *Plan) keys() []planKey {
@@ -48,6 +49,7 @@ func (p *Plan) keys() []planKey {
 		{"go_heap", (*planRest)(&p.GoHeap)},
 		{"go_heap_max", (*planSize)(&p.GoHeapMax)},
 		{"c_heap", &p.CHeap},
+		{"quotas", &p.Quotas},
 		{"expected", &p.Expected},
 	}
 }
@@ -58,10 +60,16 @@ func (c *CHeapPlan) keys() []planKey {
 		{"trim", (*planTime)(&c.Trim)}, {"warn", &c.Warn}, {"profile", (*planOff)(&c.Profile)}}
 }
 
+func (q *QuotaPlan) keys() []planKey {
+	return []planKey{{"size", (*planSize)(&q.Size)}, {"in", &q.In}, {"tenants", &q.Tenants},
+		{"tenant", (*planSize)(&q.Tenant)}, {"waiters", &q.Waiters}, {"piece", (*planSize)(&q.Piece)},
+		{"warn", &q.Warn}, {"enforce", (*planNot)(&q.Observe)}}
+}
+
 func (r *RegionPlan) keys() []planKey {
 	return []planKey{{"name", &r.Name}, {"size", (*planRest)(&r.Size)}, {"slots", &r.Slots}, {"on", &r.On},
 		{"limits", planKeys(r.Limits.byKey())}, {"state", &r.State}, {"track", &r.Track}, {"trim", &r.Trim},
-		{"warn", &r.Warn},
+		{"warn", &r.Warn}, {"waiters", &r.Waiters},
 		{"note", &r.Note}}
 }
 
@@ -97,6 +105,21 @@ func planText(value any) string {
 		return planList(*value, (*RegionPlan).keys)
 	case *[]Expected:
 		return planList(*value, (*Expected).keys)
+	case *[]QuotaPlan:
+		var members []string
+		for _, q := range *value {
+			text := planText((*planSize)(&q.Size))
+			if q != (QuotaPlan{Name: q.Name, Size: q.Size}) || text == "" {
+				text = cmp.Or(planText(q.keys()), "{}")
+			}
+			name, _ := json.Marshal(q.Name) // never fails
+			members = append(members, string(name)+":"+text)
+		}
+		if members != nil {
+			return "{" + strings.Join(members, ",") + "}"
+		}
+	case *planNot:
+		return "false"
 	case *CHeapPlan:
 		if *value == (CHeapPlan{Size: value.Size}) {
 			return planText((*planSize)(&value.Size))
@@ -181,6 +204,10 @@ func planValue(v *jsonfile.Value, into any) (err error) {
 		*into = int(count)
 	case *bool:
 		if *into = text == "true"; quoted || !*into && text != "false" {
+			err = errNotBool
+		}
+	case *planNot:
+		if *into = text == "false"; quoted || !bool(*into) && text != "true" {
 			err = errNotBool
 		}
 	case *planSize:

@@ -38,6 +38,12 @@ const planFileMax = 1 * MiB
 //	  "fronts": 4, "trim": "1s", "warn": "80%"},
 //	 "regions": [{"name": "job", "size": "32MiB", "trim": "empty", "warn": "90%"}]}
 //
+// "quotas" are bytes that are counted and not held: a size, or the keys of [QuotaPlan], for each
+// name:
+//
+//	{"name": "db", "quotas": {"upload": "32MiB",
+//	  "query": {"size": "256MiB", "tenants": 64, "tenant": "64MiB", "enforce": false}}}
+//
 // "expected" is the use over time that pictures and checks compare with the measured use
 // ([Expected]):
 //
@@ -98,6 +104,16 @@ func readValue(file *jsonfile.File, v *jsonfile.Value, into any) {
 			return
 		}
 		readValue(file, v, (*planSize)(&into.Size))
+	case *[]QuotaPlan:
+		for m := range file.Members(v, nil) {
+			q := QuotaPlan{Name: m.Name}
+			if strings.HasPrefix(m.Text, "{") {
+				readValue(file, m, q.keys())
+			} else {
+				readValue(file, m, (*planSize)(&q.Size))
+			}
+			*into = append(*into, q)
+		}
 	case *[]RegionPlan:
 		*into = readList(file, v, planRegionsMax, (*RegionPlan).keys)
 	case *[]Expected:

@@ -42,13 +42,13 @@ func TestPlanFileFaults(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, strings.ReplaceAll(
 		`FILE:7: regions[2].size: "-4MiB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
-FILE:7: regions[2].Note: no such key (there are name, size, slots, on, limits, state, track, trim, warn, note)
+FILE:7: regions[2].Note: no such key (there are name, size, slots, on, limits, state, track, trim, warn, waiters, note)
 FILE:7: regions[2].note: null is not a string
 FILE:9: frame.buffers: 1.5 is not a count (a whole number from 0)
 FILE:11: frame: given twice
 FILE:12: scratch.size: 0 bytes; give a size
 FILE:13: limits: a list is not an object
-FILE:14: "go heap": no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap, go_heap_max, c_heap, expected)
+FILE:14: "go heap": no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap, go_heap_max, c_heap, quotas, expected)
 FILE:15: go_heap: 4KiB is out of range: give 0 (no limit), "rest", or 4MiB to 64TiB`, "FILE", name), err.Error())
 }
 

@@ -81,7 +81,7 @@ func (p Plan) rest() int {
 // every default filled in. With a Rest the plan's size is rounded up, because the parts then fill
 // it exactly.
 func (p Plan) resolved() Plan {
-	p.Regions, p.Expected = slices.Clone(p.Regions), slices.Clone(p.Expected)
+	p.Regions, p.Quotas, p.Expected = slices.Clone(p.Regions), slices.Clone(p.Quotas), slices.Clone(p.Expected)
 	if rest := p.rest(); rest >= 0 {
 		p.Size = planRound(p.Size)
 		p.Regions[rest].Size = p.Size - p.total()
@@ -111,6 +111,16 @@ func (l Limits) orDefault() Limits {
 func (l Limits) or(other Limits) Limits {
 	return Limits{Scopes: cmp.Or(l.Scopes, other.Scopes), Pools: cmp.Or(l.Pools, other.Pools),
 		Owned: cmp.Or(l.Owned, other.Owned), Labels: cmp.Or(l.Labels, other.Labels)}
+}
+
+// quotaBytes returns the bytes of the quotas that no other part of the process's memory has.
+func (p Plan) quotaBytes() (bytes uint64) {
+	for _, q := range p.Quotas {
+		if q.In == "" {
+			bytes += q.Size
+		}
+	}
+	return bytes
 }
 
 // planRound rounds a size up to a multiple of 64 KiB, as an arena of that size is laid out.
@@ -311,6 +321,8 @@ type Cost struct {
 	// accepts, and after Open the number that Open computed.
 	GoHeap uint64 `json:"go_heap"`
 	CHeap  uint64 `json:"c_heap,omitempty"` // outside the budget: the memory of C's malloc
+	// Quotas is outside the budget: the quotas of memory of the process that no other part has.
+	Quotas uint64 `json:"quotas,omitempty"`
 }
 
 // Cost returns the most that a budget of the plan takes: addresses, which cost nothing by
@@ -329,7 +341,7 @@ func (p Plan) Cost() (Cost, error) {
 
 func (l layout) cost() Cost {
 	return Cost{Addresses: l.size, Resident4K: l.memory(4 * KiB), Resident64K: l.memory(64 * KiB),
-		GoHeap: l.plan.goShare(), CHeap: l.plan.CHeap.Size}
+		GoHeap: l.plan.goShare(), CHeap: l.plan.CHeap.Size, Quotas: l.plan.quotaBytes()}
 }
 
 // String returns the cost as one line of text.
@@ -338,6 +350,9 @@ func (c Cost) String() string {
 		SizeText(c.Resident4K), SizeText(c.Resident64K), SizeText(c.GoHeap))
 	if c.CHeap != 0 {
 		text += ", C heap " + SizeText(c.CHeap)
+	}
+	if c.Quotas != 0 {
+		text += ", quotas " + SizeText(c.Quotas)
 	}
 	return text
 }

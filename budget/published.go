@@ -35,7 +35,8 @@ func (b *Budget) isOurs(arena int) bool {
 //	the frame, a numbered worker's scratch NextFrame
 //	scratch of leases                      Release of a lease
 //
-// The Go heap, C's malloc, the memory outside and the errors are as of the call, or as of Close.
+// The Go heap, C's malloc, quotas, the memory outside and the errors are as of the call, or as of
+// Close.
 // Cost: O(arenas), for a copy, and that of [platform.AppendAnonymous].
 func (b *Budget) Published() Report {
 	return b.report(func(int) bool { return false })
@@ -59,6 +60,14 @@ func (b *Budget) report(now func(arena int) bool) Report {
 			f = p.copyOf(i)
 		}
 		r.add(f)
+	}
+	for _, s := range b.slots {
+		if s.queue != nil {
+			r.Arenas[s.slots[0].index].Waits = s.queue.waitsLocked()
+		}
+	}
+	for _, q := range b.quotas {
+		r.Quotas = append(r.Quotas, q.report())
 	}
 	r.Leaks.Scopes = b.left.count()
 	b.mu.Lock()

@@ -124,11 +124,13 @@ func (b *Budget) onlySizesDiffer(plan Plan) error {
 	differs("go_heap", b.plan.goHeapText(), plan.goHeapText())
 	differs("go_heap_max", sizeInPlan(b.plan.GoHeapMax), sizeInPlan(plan.GoHeapMax))
 	differs(cHeapKey, cmp.Or(planText(&b.plan.CHeap), "none"), cmp.Or(planText(&plan.CHeap), "none"))
+	differs("quotas", cmp.Or(planText(&b.plan.Quotas), "none"), cmp.Or(planText(&plan.Quotas), "none"))
 	differs("the number of regions", len(b.plan.Regions), len(plan.Regions))
 	for i := range min(len(b.plan.Regions), len(plan.Regions)) {
 		differs(fmt.Sprintf("regions[%d].name", i), b.plan.Regions[i].Name, plan.Regions[i].Name)
 		differs(fmt.Sprintf("regions[%d].on", i), b.plan.onText(i), plan.onText(i))
 		differs(fmt.Sprintf("regions[%d].slots", i), b.plan.Regions[i].Slots, plan.Regions[i].Slots)
+		differs(fmt.Sprintf("regions[%d].waiters", i), b.plan.Regions[i].Waiters, plan.Regions[i].Waiters)
 		limits(regionLimitsKey(i), b.plan.Regions[i].Limits.or(b.plan.Limits), plan.Regions[i].Limits.or(plan.Limits))
 		differs(fmt.Sprintf("regions[%d].state", i), b.plan.Regions[i].State, plan.Regions[i].State)
 		differs(fmt.Sprintf("regions[%d].track", i), b.plan.Regions[i].Track, plan.Regions[i].Track)

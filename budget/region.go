@@ -59,6 +59,9 @@ type region struct {
 	lent    atomic.Pointer[[]Reader] // of the workers that are lent, by number
 	waiting []*Reader                // in PinContext, the first that waits first; guarded by b.mu
 	site    arena_c.Site             // of a slot: the line of Acquire
+	// of a slot: the goroutine of Acquire, in checked builds; Slots.mu guards it
+	goroutine uint64
+	queue     *quota // of a slot: the queue of its Slots, or nil
 
 	above []*region // those that stand on it: a part of b.regions
 	own   load      // the load that begins here; guarded by b.mu

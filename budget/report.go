@@ -20,7 +20,7 @@ type ArenaReport struct {
 	// Part is the plan's name for the arena and its siblings: "level", "room", "frame", "scratch".
 	Part  string `json:"part"`
 	Index int    `json:"index"` // among its siblings, from 0
-	Kind  string `json:"kind"`  // "region", "slot", "frame", "scratch" or "c_heap"
+	Kind  string `json:"kind"`  // "region", "slot", "frame", "scratch", "c_heap" or "quota"
 	Size  uint64 `json:"size"`
 	Used  uint64 `json:"used"`
 	Peak  uint64 `json:"peak"` // highest since Open or Reconfigure, temporaries included
@@ -54,6 +54,10 @@ type ArenaReport struct {
 
 	Warnings    int    `json:"warnings,omitempty"`     // since Open ([Plan.OnWarn])
 	LastWarning uint64 `json:"last_warning,omitempty"` // bytes that were in use at the last one
+
+	// Waits counts the reservations of a quota that waited, or the acquisitions of a region's
+	// slots, which the first slot has.
+	Waits Waits `json:"waits,omitzero"`
 }
 
 // Report describes a budget.
@@ -86,7 +90,11 @@ type Report struct {
 	// CHeap describes C's malloc if the program imports package arena/with/malloc; otherwise it is
 	// zero. Arenas doesn't include C's malloc, which is outside the budget's Size.
 	CHeap CHeapReport `json:"c_heap,omitzero"`
-	// Outside is the resident memory of the process that no other part of the report has.
+	// Quotas describe the quotas of the plan, as of now. Used is the reserved bytes, Labels are the
+	// tenants, and Fulls counts the refusals.
+	Quotas []ArenaReport `json:"quotas,omitempty"`
+	// Outside is the resident memory of the process that no other part of the report has, including
+	// memory that a quota counts.
 	Outside Outside `json:"outside,omitzero"`
 	Plan    Plan    `json:"plan"` // as of Budget.Plan
 
@@ -95,11 +103,14 @@ type Report struct {
 	Proxies []arena.ProxyStats `json:"proxies,omitempty"`
 }
 
-// Arena returns the report of the arena of that name, or the zero ArenaReport if there is none.
+// Arena returns the report of the arena or quota of that name, or the zero ArenaReport if there is
+// none.
 func (r Report) Arena(name string) ArenaReport {
-	for i := range r.Arenas {
-		if r.Arenas[i].Name == name {
-			return r.Arenas[i]
+	for _, list := range [][]ArenaReport{r.Arenas, r.Quotas} {
+		for i := range list {
+			if list[i].Name == name {
+				return list[i]
+			}
 		}
 	}
 	return ArenaReport{}
@@ -115,7 +126,12 @@ func (r Report) clone() Report {
 	r.CHeap.ArenaReport = r.CHeap.clone()
 	r.Outside.Largest = slices.Clone(r.Outside.Largest)
 	r.GoHeap.Moves = slices.Clone(r.GoHeap.Moves)
+	r.Quotas = slices.Clone(r.Quotas)
+	for i := range r.Quotas {
+		r.Quotas[i] = r.Quotas[i].clone()
+	}
 	r.Plan.Regions, r.Plan.Expected = slices.Clone(r.Plan.Regions), slices.Clone(r.Plan.Expected)
+	r.Plan.Quotas = slices.Clone(r.Plan.Quotas)
 	return r
 }
 

@@ -14,7 +14,8 @@ import (
 )
 
 // String draws the memory map: a bar for each region, then for each frame buffer and scratch arena,
-// then for the Go heap if it has a limit, and for C's malloc if the program has it in a heap. The
+// then for the Go heap if it has a limit, for C's malloc if the program has it in a heap, and for
+// quotas. The
 // use of scopes and labels follows, largest peak first, at most 8 scopes and 8 labels for each
 // arena. In checked builds String also counts live allocations: "used 0.4KiB in 3 objects". Sizes,
 // except of refused requests, are as [SizeText] writes them. Slots, buffers or scratch arenas with
@@ -31,11 +32,24 @@ func (r Report) String() string {
 	if x := r.CHeap; x.Name != "" {
 		bars.add(x.Part, x.Name, x.line())
 	}
-	for _, x := range r.withCHeap() {
+	for _, x := range r.Quotas {
+		bars.add(x.Part, x.Name, x.line())
+	}
+	for _, x := range r.rows() {
 		if x.Fulls != 0 {
+			full := "full"
+			if x.Waits.Observed {
+				full = "observed, would have refused"
+			}
 			names.add(x.Part, x.Name, strings.TrimSuffix(
-				fmt.Sprintf("full %s; the last: %s", times(x.Fulls), x.LastFull), "; the last: "))
+				fmt.Sprintf("%s %s; the last: %s", full, times(x.Fulls), x.LastFull), "; the last: "))
 		}
+		if text := x.Waits.text(); text != "" {
+			names.add(x.Part, x.Name, text)
+		}
+	}
+	for _, x := range r.Quotas {
+		names.usage(x, "tenant", x.Labels)
 	}
 	if text := r.CHeap.runtimeText(); text != "" {
 		names.add(cHeapKey, cHeapKey, text)

@@ -29,6 +29,10 @@ import (
 //   - The plan's Size is the sum of the parts; no region has the [Rest].
 //   - The C heap's size is the highest in the plans, because the bytes that a heap needs beyond its
 //     peak depend on fragmentation.
+//   - A quota's size is the highest Peak in the reports, in whole pieces. If a quota that enforces
+//     refused or delayed a reservation, its size in that report's plan is the least. For a quota
+//     that observes, the result is the size that would have refused and delayed nothing. The
+//     tenants' limit is the highest peak of a tenant, in the same way.
 //   - The name, base, pages, Go heap, expectations and functions are the first plan's, and so is
 //     the On of each region. A Go heap that was the Rest is the Rest again.
 //
@@ -77,8 +81,48 @@ func Suggest(reports ...Report) (Plan, error) {
 		}
 	}
 	plan = plan.fit(most)
+	for i := range plan.Quotas {
+		plan.Quotas[i].fit(i, reports)
+	}
 	plan.Limits.dropUsual()
 	return plan, plan.check()
+}
+
+// fit sets the size and the tenants' limit that the reports show for the plan's quota of an index.
+// A quota that was never used stays as planned.
+func (q *QuotaPlan) fit(index int, reports []Report) {
+	var size, tenant uint64
+	for _, report := range reports {
+		if index >= len(report.Quotas) {
+			continue // a report of an earlier version
+		}
+		r, given := report.Quotas[index], report.Plan.Quotas[index]
+		isShort := !given.Observe && (r.Fulls != 0 || r.Waits.Waited != 0 || r.Waits.Waiting != 0)
+		if size = max(size, r.Peak); isShort {
+			size = max(size, given.Size)
+		}
+		for _, u := range r.Labels {
+			tenant = max(tenant, u.Peak)
+		}
+		if isShort && given.Tenants != 0 {
+			tenant = max(tenant, given.tenant())
+		}
+	}
+	q.size(size, min(tenant, size))
+}
+
+// size sets sizes that aren't 0, in whole pieces.
+func (q *QuotaPlan) size(size, tenant uint64) {
+	piece := max(q.Piece, 1)
+	if size != 0 {
+		q.Size = roundUp(min(size, planHeapMax), piece)
+	}
+	if tenant != 0 {
+		q.Tenant = roundUp(min(tenant, planHeapMax), piece)
+	}
+	if q.Tenant = min(q.Tenant, q.Size); q.Tenant == q.Size {
+		q.Tenant = 0
+	}
 }
 
 // need is the highest need of a part's arenas.
@@ -164,6 +208,20 @@ func (p *Plan) widen(other Plan) error {
 		own.Slots, own.Size = max(own.Slots, r.Slots), max(own.Size, r.Size)
 	}
 	p.CHeap.Size = max(p.CHeap.Size, other.CHeap.Size)
+	if len(p.Quotas) != len(other.Quotas) {
+		return differs("the number of quotas", len(other.Quotas), len(p.Quotas))
+	}
+	for i, q := range other.Quotas {
+		own := &p.Quotas[i]
+		if q.Name != own.Name || (q.Tenants == 0) != (own.Tenants == 0) {
+			return differs(own.key(), planText(&other.Quotas), planText(&p.Quotas))
+		}
+		if own.Tenants = max(own.Tenants, q.Tenants); own.Waiters != 0 {
+			own.Waiters = max(own.Waiters, q.Waiters, own.Tenants+1)
+		}
+		own.Piece = max(own.Piece, q.Piece)
+		own.Size, own.Tenant = max(own.Size, q.Size), max(own.Tenant, q.Tenant)
+	}
 	p.Limits.raiseTo(other.Limits)
 	f, s := &p.Frame, &p.Scratch
 	*f = FramePlan{Buffers: max(f.Buffers, other.Frame.Buffers), Size: max(f.Size, other.Frame.Size)}
@@ -172,17 +230,26 @@ func (p *Plan) widen(other Plan) error {
 	return nil
 }
 
-// Headroom returns the plan with each size of regions, frame and scratch arenas raised by percent
-// and rounded up to whole KiB. Headroom also raises each limit of the plan and of regions that
-// isn't 0, up to 65535. The numbers of slots, buffers and workers, the Go heap and the C heap stay.
-// A Size that isn't 0 grows with the parts, and a region with the Rest grows with it. A size that
-// becomes too large for a plan doesn't wrap; [Plan.Check] reports it. A negative percent is a
+// Headroom returns the plan with each size of regions, frame, scratch arenas and quotas raised by
+// percent and rounded up to whole KiB. Headroom also raises each limit of the plan and of regions
+// that isn't 0, up to 65535. The numbers of slots, buffers and workers, the Go heap and the C heap
+// stay. A Size that isn't 0 grows with the parts, and a region with the Rest grows with it. A size
+// that becomes too large for a plan doesn't wrap; [Plan.Check] reports it. A negative percent is a
 // caller's bug and panics.
 func (p Plan) Headroom(percent int) Plan {
 	if percent < 0 {
 		panic(fmt.Sprintf("budget: BUG: Headroom of %d percent", percent))
 	}
-	p.Regions = slices.Clone(p.Regions)
+	p.Regions, p.Quotas = slices.Clone(p.Regions), slices.Clone(p.Quotas)
+	for i := range p.Quotas {
+		q := &p.Quotas[i]
+		raised := func(size uint64) uint64 { return min(withHeadroom(size, percent, KiB), planHeapMax) }
+		tenant := q.Tenant
+		if tenant != 0 {
+			tenant = raised(tenant)
+		}
+		q.size(raised(q.Size), tenant)
+	}
 	rest := p.rest()
 	if rest >= 0 {
 		size := planRound(p.Size)

@@ -59,7 +59,7 @@ func ExampleParsePlan() {
 	fmt.Println(err)
 	// Output:
 	// line 2: regions[0].size: "40MB" is not a size (whole bytes, or as "4MiB" with KiB, MiB, GiB or TiB, or "rest")
-	// line 4: frames: no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap, go_heap_max, c_heap, expected)
+	// line 4: frames: no such key (there are name, size, base, regions, frame, scratch, limits, pages, go_heap, go_heap_max, c_heap, quotas, expected)
 }
 
 func ExamplePlan_Check() {

@@ -15,7 +15,8 @@ import (
 )
 
 // Warning reports that the use of a part of the plan reached its share ([RegionPlan.Warn],
-// [CHeapPlan.Warn]). A Warning has no pointers into the arena, so a program may keep it.
+// [CHeapPlan.Warn], [QuotaPlan.Warn]). A Warning has no pointers into the arena, so a program may
+// keep it.
 //
 // The use of a region includes its temporaries ([scope.Scope.Temp]), and the values of a
 // [scope.Builder] once the Builder is done. Of a heap or buddy of package arena, such as SQLite's,
@@ -41,6 +42,9 @@ import (
 // without reserve and runtime, and Labels is empty. A goroutine of package malloc calls OnWarn
 // within 100 ms. After Close it calls OnWarn at most once more.
 //
+// The use of a quota is its reserved bytes, and Labels are the tenants with the most. The goroutine
+// that reserves, grows or releases calls OnWarn, without a lock of the quota.
+//
 // If the plan has a GoHeap, two more warnings have no Share. If a limit of the process falls below
 // the bytes that the plan, C's heap and the Go heap need, Arena is the limit's name ("cgroup
 // memory.max"), Key the ways to raise it, Size its new bound, and Used the bytes that are needed.
@@ -64,8 +68,9 @@ type Warning struct {
 	// warnings.
 	Events platform.LimitEvents
 	// Others has the rest of Used if Arena is a limit: page tables or threads, the memory
-	// [Outside], other processes, and the reserve of the Rest. Only Name and Bytes are set.
-	Others [4]scope.Usage
+	// [Outside], other processes, the reserve of the Rest, and the quotas of memory that no other
+	// part has. Only Name and Bytes are set.
+	Others [5]scope.Usage
 }
 
 // String returns the warning as one line of text, like that of a [scope.FullError].

@@ -48,6 +48,8 @@ var zeros = map[string]any{
 	"arena.Stack":         arena.Stack{},
 	"arena.StackFar":      arena.StackFar{},
 	"arena.String":        arena.String{},
+	"budget.Quota":        &budget.Quota{},
+	"budget.Reservation":  &budget.Reservation{},
 	"budget.Lease":        budget.Lease{},
 	"budget.Loaded":       budget.Loaded[frog]{},
 	"budget.Reader":       &budget.Reader{},

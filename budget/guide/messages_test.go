@@ -61,6 +61,7 @@ var varying = []struct {
 	{regexp.MustCompile(`leaves \d+KiB of`), "leaves …KiB of"},
 	{regexp.MustCompile(`of the \d+KiB that are free (.*) takes \d+KiB \((.*), \d+ more threads? \d+KiB\)`),
 		"of the …KiB that are free $1 takes …KiB ($2, … more threads …KiB)"},
+	{regexp.MustCompile(`waited \S+(,| for)`), "waited …$1"},
 	{regexp.MustCompile(`stack takes \d+KiB`), "stack takes …KiB"},
 	{regexp.MustCompile(`guide_test\.`), "main."},
 }

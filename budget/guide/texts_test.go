@@ -43,8 +43,9 @@ func pond() budget.Plan {
 		Regions: []budget.RegionPlan{
 			{Name: "systems", Size: 64 * budget.KiB},
 			{Name: "level", Size: 64 * budget.KiB},
-			{Name: "room", Size: 4 * budget.KiB, Slots: 2, State: true},
+			{Name: "room", Size: 4 * budget.KiB, Slots: 2, State: true, Waiters: 1},
 		},
+		Quotas:  []budget.QuotaPlan{{Name: "query", Size: 1000, Tenants: 1, Tenant: 800, Waiters: 2}},
 		Frame:   budget.FramePlan{Buffers: 2, Size: 4 * budget.KiB},
 		Scratch: budget.ScratchPlan{Workers: 2, Size: 4 * budget.KiB},
 		Limits:  budget.Limits{Scopes: 4, Pools: 2, Owned: 2, Labels: 2},
@@ -122,6 +123,51 @@ var full = []message{
 		_, err := b.Slots("room").Acquire()
 		return of(err)
 	})},
+	{"slots", onPond(func(b *budget.Budget) string {
+		must(b.Slots("room").Acquire())
+		must(b.Slots("room").Acquire())
+		_, err := b.Slots("room").AcquireWait(&soon{Context: ctx})
+		return of(err)
+	})},
+	{"quota", onPond(func(b *budget.Budget) string {
+		_, err := must(b.Quota("query").Tenant("alice")).Reserve(ctx, 900)
+		return of(err)
+	})},
+	{"quota", onPond(func(b *budget.Budget) string {
+		r := must(must(b.Quota("query").Tenant("alice")).Reserve(ctx, 700))
+		defer r.Release()
+		return of(r.Grow(200))
+	})},
+	{"quota", onPond(func(b *budget.Budget) string {
+		r := must(must(b.Quota("query").Tenant("alice")).Reserve(ctx, 700))
+		defer r.Release()
+		_, err := b.Quota("query").Reserve(&soon{Context: ctx}, 400)
+		return of(err)
+	})},
+	{"quota", onPond(func(b *budget.Budget) string {
+		r := must(must(b.Quota("query").Tenant("alice")).Reserve(ctx, 700))
+		defer r.Release()
+		_, err := b.Quota("query").Tenant("bob")
+		return of(err)
+	})},
+	{"quota", onPond(func(b *budget.Budget) string {
+		q := b.Quota("query")
+		r := must(q.Reserve(ctx, 700))
+		defer r.Release()
+		ctx, cancel := context.WithCancel(ctx)
+		ended := make(chan error)
+		go func() {
+			_, err := q.Reserve(ctx, 400)
+			ended <- err
+		}()
+		for b.Published().Arena("query").Waits.Waiting == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		_, err := q.Reserve(ctx, 400)
+		cancel()
+		_ = of(<-ended)
+		return of(err)
+	})},
 	{"lease", onPond(func(b *budget.Budget) string {
 		b.Scratch(0, 0)
 		must(b.Lease(ctx))
@@ -170,7 +216,7 @@ var full = []message{
 			Used: 320 * budget.MiB, Size: 256 * budget.MiB,
 			Labels: [3]scope.Usage{{Name: "plan", Bytes: 128 * budget.MiB}, {Name: "c_heap", Bytes: 64 * budget.MiB},
 				{Name: "go_heap", Bytes: 100 * budget.MiB}},
-			Others: [4]scope.Usage{{Name: "page tables", Bytes: budget.MiB}, {Name: "outside", Bytes: 7 * budget.MiB},
+			Others: [5]scope.Usage{{Name: "page tables", Bytes: budget.MiB}, {Name: "outside", Bytes: 7 * budget.MiB},
 				{Name: "other processes", Bytes: 4 * budget.MiB}, {Name: "reserve", Bytes: 16 * budget.MiB}}}.String()
 	}},
 	{"limits", func() string {
@@ -178,6 +224,26 @@ var full = []message{
 			Events: platform.LimitEvents{File: "/sys/fs/cgroup/memory.events.local", High: 12,
 				Stalled: 7.5}}.String()
 	}},
+}
+
+// soon is a context that ends when it is waited for.
+type soon struct {
+	context.Context
+	waited bool
+}
+
+func (c *soon) Done() <-chan struct{} {
+	c.waited = true
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (c *soon) Err() error {
+	if c.waited {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // match is the state of region room.
@@ -230,7 +296,7 @@ var plans = []message{
 	{"empties", func() string {
 		plan := pond()
 		plan.Regions[1].Slots = 2
-		plan.Regions[2].Slots = 0
+		plan.Regions[2].Slots, plan.Regions[2].Waiters = 0, 0
 		return of(plan.Check())
 	}},
 }
@@ -256,6 +322,12 @@ var lives = []message{
 		b := must(budget.Open(pond()))
 		must(0, b.Close())
 		return of(b.NextFrame())
+	}},
+	{"closed", func() string {
+		b := must(budget.Open(pond()))
+		must(0, b.Close())
+		_, err := b.Quota("query").Reserve(ctx, 1)
+		return of(err)
 	}},
 	{"left", func() string {
 		b := must(budget.Open(pond()))

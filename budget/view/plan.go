@@ -133,6 +133,9 @@ func (m memoryMap) draw(w io.Writer) error {
 	if m.plan.CHeap.Size != 0 {
 		outside = append(outside, "C heap "+sizeText(m.plan.CHeap.Size))
 	}
+	for _, q := range m.plan.Quotas {
+		outside = append(outside, "quota "+q.Name+" "+sizeText(q.Size))
+	}
 	if outside != nil {
 		p.text("small size", width-margin, 320, "outside it: "+strings.Join(outside, ", "))
 	}

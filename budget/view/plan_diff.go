@@ -347,6 +347,7 @@ func (d *planDiff) list(paths []string) {
 	d.sum("", "with pages of 64KiB", a.Resident64K, b.Resident64K)
 	d.sum("", "Go heap", a.GoHeap, b.GoHeap)
 	d.sum("", "C heap", a.CHeap, b.CHeap)
+	d.sum("", "quotas", a.Quotas, b.Quotas)
 }
 
 // sum writes a line of two figures, unless both are 0.

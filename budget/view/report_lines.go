@@ -97,6 +97,10 @@ func reportLines(r budget.Report) (lines []reportLine) {
 			outside = append(append(outside, p.lines()...), runtimeLines(r.CHeap, p.class)...)
 			continue
 		}
+		if p.Kind == quota {
+			outside = append(outside, p.lines()...)
+			continue
+		}
 		lines = append(lines, p.lines()...)
 		rest -= min(rest, p.size)
 		several = several || len(p.Arenas) > 1 || p.Value("pool_chunks_peak") != 0
@@ -407,8 +411,8 @@ var placed = map[string]bool{"arenas": true, "arenas_in_use": true, "size": true
 	"arena_peak": true, "pool_chunks": true, "pool_chunks_peak": true, "cache_hits": true, "cache_misses": true,
 	"cache_evictions": true, "fulls": true, "warnings": true}
 
-// cHeap is the kind of the part that is C's malloc.
-const cHeap = "c_heap"
+// cHeap is the kind of the part that is C's malloc, and quota that of a quota.
+const cHeap, quota = "c_heap", "quota"
 
 // runtimeLines returns lines of the part for Go's runtime, and of requests larger than the heap.
 func runtimeLines(c budget.CHeapReport, class string) (lines []reportLine) {

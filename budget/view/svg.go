@@ -143,7 +143,8 @@ const colours = 8
 func colour(i int) string { return "c" + strconv.Itoa(i%colours) }
 
 func classOf(kind string) string {
-	return cmp.Or(map[string]string{"frame": "frame", "scratch": "scratch", cHeap: "heap"}[kind], "region")
+	of := map[string]string{"frame": "frame", "scratch": "scratch", cHeap: "heap", quota: "heap"}
+	return cmp.Or(of[kind], "region")
 }
 
 func escaped(text string) string { return html.EscapeString(jsonfile.Printable(text)) }

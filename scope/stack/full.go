@@ -12,12 +12,12 @@ import (
 // and, if there is one, the key of the plan to raise.
 type FullError struct {
 	Budget string // name of the plan
-	Arena  string // "region level", "frame 0" or "scratch 1.0"
+	Arena  string // "region level", "frame 0", "scratch 1.0" or "quota query"
 	// name of the scope that had no room, or that wasn't opened as the table of scopes is full; ""
 	// for slots, or if there is no scope
 	Scope string
 	// "bytes", "temporaries" (see Temp of a Scope), "keys" of a StringMap, or the full table:
-	// "scopes", "pools", "owned", "labels" or "slots"
+	// "scopes", "pools", "owned", "labels" or "slots"; of a quota "bytes", "waiters" or "tenants"
 	What  string
 	Asked uint64 // bytes requested, without alignment, at most 2^38; or 1
 	Free  uint64 // bytes or entries that were free
@@ -66,6 +66,10 @@ func (e *FullError) Error() string {
 		fmt.Fprintf(&b, ": temporaries %q are full: ", e.Scope)
 	case e.What == "slots":
 		fmt.Fprintf(&b, ": all %d slots are acquired", e.Size)
+	case e.What == "waiters":
+		fmt.Fprintf(&b, ": all %d places in the queue are taken", e.Size)
+	case e.What == "tenants":
+		fmt.Fprintf(&b, ": all %d places for tenants are taken by tenants that have bytes or wait", e.Size)
 	case e.Scope == "": // of a plan that has no such arena
 		fmt.Fprintf(&b, " isn't in the plan, which has %d %s", e.Size, table)
 	default:

@@ -23,8 +23,10 @@ func TestAgree(t *testing.T) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		t.Fatal(err)
 	}
-	for i, a := range r.Arenas {
-		r.Arenas[i] = budget.ArenaReport{Name: a.Name, Part: a.Part, Index: a.Index, Kind: a.Kind}
+	for _, list := range [][]budget.ArenaReport{r.Arenas, r.Quotas} {
+		for i, a := range list {
+			list[i] = budget.ArenaReport{Name: a.Name, Part: a.Part, Index: a.Index, Kind: a.Kind}
+		}
 	}
 	data, err = json.Marshal(r)
 	if err != nil {

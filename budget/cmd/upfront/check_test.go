@@ -175,6 +175,7 @@ func TestNoMore(t *testing.T) {
 		"leaks.slots":      func(r *budget.Report) { r.Leaks.Slots++ },
 		"leaks.scratch":    func(r *budget.Report) { r.Leaks.Scratch++ },
 		"leaks.blocks":     func(r *budget.Report) { r.Leaks.Blocks++ },
+		"leaks.quotas":     func(r *budget.Report) { r.Leaks.Quotas++ },
 	} {
 		for _, base := range []string{"testdata/main.json", "testdata/branch.json"} {
 			code, found := tooMuch(t, changed(t, base, change), "--against", base, "--max-growth", "1000%",
@@ -198,7 +199,7 @@ func TestJudged(t *testing.T) {
 		"size": inBytes, "arena_size": inBytes, "arena_peak": inBytes, "go_heap.limit": inBytes,
 		"fulls": atAll, "errors": atAll,
 		"leaks.scopes": atAll, "leaks.owned": atAll, "leaks.finalizers": atAll, "leaks.slots": atAll,
-		"leaks.scratch": atAll, "leaks.blocks": atAll}
+		"leaks.scratch": atAll, "leaks.blocks": atAll, "leaks.quotas": atAll}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

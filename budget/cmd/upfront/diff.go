@@ -49,7 +49,7 @@ type figure struct {
 
 // troubles are errors that the budget itself counts.
 var troubles = [...]string{"errors", "leaks.scopes", "leaks.owned", "leaks.finalizers", "leaks.slots", "leaks.scratch",
-	"leaks.blocks"}
+	"leaks.blocks", "leaks.quotas"}
 
 // ofParts are the metrics of a part. Labels and scopes in a part have some of them; the budget has
 // a size too.
@@ -76,7 +76,8 @@ func figuresOf(r budget.Report) figures {
 	}
 	f.add(b, "not_granted", uint64(len(r.NotGranted)))
 	l := r.Leaks
-	for i, n := range [len(troubles)]int{r.ErrorCount, l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch, l.Blocks} {
+	for i, n := range [len(troubles)]int{r.ErrorCount, l.Scopes, l.Owned, l.Finalizers, l.Slots, l.Scratch, l.Blocks,
+		l.Quotas} {
 		f.add(b, troubles[i], uint64(max(0, n))) // a report may be written by hand
 	}
 	for _, p := range r.Parts() {

@@ -24,14 +24,15 @@ func planFleetCommand(t *tool) *cobra.Command {
 		Short: "writes an Agones Fleet and a Deployment for servers with a plan",
 		Long: `Writes two manifests for Kubernetes: a Fleet for Agones, and a plain Deployment.
 A server's memory limit is a sum: the plan's resident memory at most, the Go
-runtime's share (go_heap), C's heap (c_heap), and a reserve for the rest of the
-process: code, thread stacks, C's malloc without a c_heap, the kernel's tables
-and buffers. On nodes with pages of 64 KiB (--pages) more of the plan is
-resident. Requests equal limits, for memory and CPU. The slots of a region are a
-counter of rooms. The program must open the plan in FILE unchanged; Open sets
-the Go runtime's limit. In the Fleet the program calls the SDK of Agones; in the
-Deployment it answers probes. The first check that may restart it comes after 5
-seconds, and one more for each 256 MiB that Open makes present.`,
+runtime's share (go_heap), C's heap (c_heap), the quotas of memory that no other
+part has, and a reserve for the rest of the process: code, thread stacks, C's
+malloc without a c_heap, the kernel's tables and buffers. On nodes with pages of
+64 KiB (--pages) more of the plan is resident. Requests equal limits, for memory
+and CPU. The slots of a region are a counter of rooms. The program must open the
+plan in FILE unchanged; Open sets the Go runtime's limit. In the Fleet the
+program calls the SDK of Agones; in the Deployment it answers probes. The first
+check that may restart it comes after 5 seconds, and one more for each 256 MiB
+that Open makes present.`,
 		Example: `  upfront plan fleet serve.json --replicas 40 --reserve 48MiB --cpu 2 --spare 2
   upfront plan fleet serve.json --only fleet --name frogs | kubectl apply -f -`,
 		Args: takes(1, 1),
@@ -165,6 +166,7 @@ type sum struct {
 	Plan    uint64      `json:"plan"` // resident at most, tables included
 	GoShare uint64      `json:"go_share"`
 	CHeap   uint64      `json:"c_heap,omitempty"`
+	Quotas  uint64      `json:"quotas,omitempty"` // of memory that no other part has
 	Reserve uint64      `json:"reserve"`
 	Total   uint64      `json:"total"`
 	Cost    budget.Cost `json:"cost"` // of the plan
@@ -175,6 +177,9 @@ func (s sum) String() string {
 	cHeap := ""
 	if s.CHeap != 0 {
 		cHeap = fmt.Sprintf(" + C heap %d", s.CHeap)
+	}
+	if s.Quotas != 0 {
+		cHeap += fmt.Sprintf(" + quotas %d", s.Quotas)
 	}
 	return fmt.Sprintf("%d bytes: plan %d (of %d addresses) + Go share %d%s + reserve %d",
 		s.Total, s.Plan, s.Cost.Addresses, s.GoShare, cHeap, s.Reserve)
@@ -314,11 +319,12 @@ func unbounded(plan budget.Plan) error {
 }
 
 func (f fleetFlags) sum(cost budget.Cost) sum {
-	s := sum{Plan: cost.Resident4K, GoShare: cost.GoHeap, CHeap: cost.CHeap, Reserve: uint64(f.reserve), Cost: cost}
+	s := sum{Plan: cost.Resident4K, GoShare: cost.GoHeap, CHeap: cost.CHeap, Quotas: cost.Quotas,
+		Reserve: uint64(f.reserve), Cost: cost}
 	if f.pages == 64*budget.KiB {
 		s.Plan = cost.Resident64K
 	}
-	s.Total = s.Plan + s.GoShare + s.CHeap + s.Reserve
+	s.Total = s.Plan + s.GoShare + s.CHeap + s.Quotas + s.Reserve
 	return s
 }
 

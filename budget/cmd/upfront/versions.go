@@ -202,7 +202,8 @@ func (t *tool) costs(w io.Writer, c *costs) error {
 	}
 	for _, row := range []costRow{{"addresses", c.A.Addresses, c.B.Addresses},
 		{"resident at most", c.A.Resident4K, c.B.Resident4K}, {"with 64 KiB pages", c.A.Resident64K, c.B.Resident64K},
-		{"Go heap", c.A.GoHeap, c.B.GoHeap}, {"C heap", c.A.CHeap, c.B.CHeap}} {
+		{"Go heap", c.A.GoHeap, c.B.GoHeap}, {"C heap", c.A.CHeap, c.B.CHeap},
+		{"quotas", c.A.Quotas, c.B.Quotas}} {
 		if row.A != row.B {
 			add(row.Name, row.A, row.B)
 		}

@@ -114,8 +114,9 @@ var units = map[string]string{
 	"arenas": "{arena}", "arenas_in_use": "{arena}", "objects": "{object}",
 	"pool_chunks": "{chunk}", "pool_chunks_peak": "{chunk}", "finalizers": "{finalizer}",
 	"cache_hits": "{hit}", "cache_misses": "{miss}", "cache_evictions": "{eviction}",
-	"fulls": "{error}", "warnings": "{warning}",
-	"open_scopes": "{scope}", "open_pools": "{pool}", "open_owned": "{value}", "open_labels": "{label}",
+	"fulls": "{error}", "warnings": "{warning}", "waiting": "{wait}", "waited": "{wait}",
+	"longest_wait": "{microsecond}",
+	"open_scopes":  "{scope}", "open_pools": "{pool}", "open_owned": "{value}", "open_labels": "{label}",
 }
 
 func figures() (list []source[budget.Part]) {
@@ -131,10 +132,17 @@ func figures() (list []source[budget.Part]) {
 			m.Kind = Total
 		}
 		list = append(list, source[budget.Part]{m, func(p *budget.Part) (uint64, bool) {
-			return p.Value(f.Name), p.Arenas[0].Counted || !onlyCounted(f)
+			return p.Value(f.Name), (p.Arenas[0].Counted || !onlyCounted(f)) && (mayWait(p) || !ofWaits(f))
 		}})
 	}
 	return list
+}
+
+// mayWait reports whether callers may wait for the part.
+func mayWait(p *budget.Part) bool { return p.Kind == "quota" || p.Kind == "slot" }
+
+func ofWaits(f budget.Figure) bool {
+	return f.Name == "waiting" || f.Name == "waited" || f.Name == "longest_wait"
 }
 
 // onlyCounted reports whether only checked builds count a figure.

@@ -174,6 +174,9 @@ func TestAgree(t *testing.T) {
 		for _, region := range plan.Regions {
 			sizes[region.Name] = region.Size
 		}
+		for _, q := range plan.Quotas {
+			sizes[q.Name] = q.Size
+		}
 		for name, part := range want {
 			size := part["arena_peak"]
 			if part["fulls"] != 0 { // the peak is too small

@@ -17,7 +17,7 @@
 // belong to no inner level, they count as the outer level's. Select a sample type with
 // -sample_index=NAME:
 //
-//	inuse_space         bytes in use: the sum of Used in the report and its CHeap (default)
+//	inuse_space         bytes in use: the sum of Used, C's heap and quotas included (default)
 //	peak_space          the peak of each arena since Open
 //	planned_space       bytes of the plan, with c_heap, tables and padding
 //	alloc_space         bytes that scopes of a name ever held; not of scratch

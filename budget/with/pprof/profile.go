@@ -88,6 +88,11 @@ func Profile(r budget.Report) (*profile.Profile, error) {
 			return nil, fmt.Errorf("report of budget %q: %s: %w", r.Name, r.CHeap.Name, err)
 		}
 	}
+	for _, q := range r.Quotas {
+		if err := b.arena(q); err != nil {
+			return nil, fmt.Errorf("report of budget %q: %s: %w", r.Name, q.Name, err)
+		}
+	}
 	b.other(tables, planned, rest)
 	b.other("outside", outside, r.Outside.Bytes)
 	return b.done()

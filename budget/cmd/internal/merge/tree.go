@@ -50,7 +50,7 @@ var Plan = &Schema{
 		switch {
 		case len(path) == 1 && path[0] == "regions":
 			return items
-		case len(path) == 1 && path[0] == "expected":
+		case len(path) == 1 && (path[0] == "expected" || path[0] == "quotas"):
 			return parts
 		}
 		return fields
@@ -59,7 +59,7 @@ var Plan = &Schema{
 		return len(path) == 1 && slices.Contains([]string{"frame", "scratch", "c_heap"}, path[0])
 	},
 	sole: func(path []string) string { // "c_heap": "8MiB" is {"size": "8MiB"}
-		if len(path) == 1 && path[0] == "c_heap" {
+		if len(path) == 1 && path[0] == "c_heap" || len(path) == 2 && path[0] == "quotas" {
 			return "size"
 		}
 		return ""
