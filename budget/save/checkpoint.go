@@ -333,6 +333,33 @@ func (c *Checkpoints) All() iter.Seq2[int, error] {
 	}
 }
 
+// Own returns a copy of the program's own bytes in the newest checkpoint of a slot. Call it if the
+// choice of the load depends on them. After the load only the bytes of [Checkpoint.Read] count,
+// because Read may refuse the newest checkpoint. Own returns an error if the slot has none, or one
+// that Read refuses for a reason that is known before the load.
+func (c *Checkpoints) Own(slot int) (own []byte, err error) {
+	if err = c.refused[slot]; err != nil {
+		return nil, err
+	}
+	err = platform.OnLoss(func() error {
+		list, half := c.sequences(slot), 0
+		if list[1] > list[0] {
+			half = 1
+		}
+		if list[half] == 0 {
+			return errors.New("it is empty")
+		}
+		e := *c.entry(slot, half)
+		if err := c.check(slot, half, e); err != nil {
+			return fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+		ours, _, _ := c.parts(slot, half, &e)
+		own = bytes.Clone(ours)
+		return nil
+	})
+	return own, (&Checkpoint{of: c, slot: slot}).bad("Own", err)
+}
+
 // sequences returns the sequences of a slot's images. It returns zeros after Close, and if the file
 // was made shorter.
 func (c *Checkpoints) sequences(slot int) (list [2]uint64) {

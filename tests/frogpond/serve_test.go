@@ -66,8 +66,8 @@ func TestServe(t *testing.T) {
 	dir, rooms, states := t.TempDir(), step.Pick(2, 4, 64), step.Pick(20, 70, minute)
 	step.Machine(t, step.Files(uint64(2*rooms)+32)) // inputs and saves of each
 	s := startServer(t, "-rooms", strconv.Itoa(rooms), "-inputs", filepath.Join(dir, "inputs"),
-		"-saves", filepath.Join(dir, "saves"), "-save-every", "1s",
-		"-scores", filepath.Join(dir, "scores"))
+		"-saves", filepath.Join(dir, "saves"), "-save-every", "1s", "-scores", filepath.Join(dir, "scores"),
+		"-checkpoints", filepath.Join(dir, "checkpoints"))
 	saw := s.bots(16*rooms, states, badNetwork...).saw()
 	r := s.end()
 	checkPlayed(t, saw, 16*rooms, states)

@@ -10,16 +10,18 @@ import (
 
 // message is a message from the receiver to a room, about one of the room's sessions.
 type message struct {
-	came    int64 // nanoseconds since the server began
-	session uint32
-	ack     uint32 // the newest State that the client has
-	tick    uint32 // of the newest input
-	what    what
-	place   uint8
-	epoch   uint8
-	count   uint8
-	inputs  [wire.InputsMost]wire.Input // newest first
-	address udp.Address                 // of a session that joined or moved
+	came     int64      // nanoseconds since the server began
+	nonce    wire.Nonce // of a session that joined or moved
+	session  uint32
+	sequence uint32 // of the packet
+	ack      uint32 // the newest State that the client has
+	tick     uint32 // of the newest input
+	what     what
+	place    uint8
+	epoch    uint8
+	count    uint8
+	inputs   [wire.InputsMost]wire.Input // newest first
+	address  udp.Address                 // of a session that joined or moved
 }
 
 type what uint8

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
@@ -17,41 +16,28 @@ const (
 )
 
 // inputs are the inputs of a room's players by tick: the inputs that arrived, and the inputs that
-// were played.
+// were played. They are plain data, since a checkpoint has them.
 type inputs struct {
-	players int
-	came    []game.Input // by tick and player
-	played  []game.Input
-	known   []uint32 // by tick: a bit for each player with an arrived input
-	marks   []marks  // by tick
+	players uint32
+	// By tick: a bit for each player with an arrived input.
+	known        [window]uint32
+	marks        [window]marks                   // by tick
+	came, played [window][PlayersMost]game.Input // by tick and player
 }
 
 // marks are the players that enter and leave at a tick, a bit for each. Only the server sets them.
 type marks struct{ enter, fresh, leave uint32 }
 
-var (
-	inputMaker = scope.Plain[game.Input]()
-	wordMaker  = scope.Plain[uint32]()
-	marksMaker = scope.Plain[marks]()
-)
-
-func newInputs(s scope.Scope, players int) inputs {
-	return inputs{players: players, came: inputMaker.Slice(s, window*players),
-		played: inputMaker.Slice(s, window*players), known: wordMaker.Slice(s, window),
-		marks: marksMaker.Slice(s, window)}
-}
-
 func (in *inputs) reset() {
-	clear(in.came)
-	clear(in.played)
-	clear(in.known)
-	clear(in.marks)
+	clear(in.known[:])
+	clear(in.marks[:])
+	clear(in.came[:])
+	clear(in.played[:])
 }
 
 // of returns the inputs that a tick was played with.
 func (in *inputs) of(tick uint32) []game.Input {
-	at := int(tick%window) * in.players
-	return in.played[at : at+in.players : at+in.players]
+	return in.played[tick%window][:in.players:in.players]
 }
 
 func (in *inputs) mark(tick uint32) *marks { return &in.marks[tick%window] }
@@ -84,16 +70,15 @@ func (in *inputs) hear(player int, tick, now, oldest uint32, wants wire.Input) a
 	if int32(tick-oldest) < 0 {
 		return late
 	}
-	at := int(tick%window)*in.players + player
 	came := game.Input{Heading: wants.Heading & 15, Flags: game.Flags(wants.Flags) & game.FromAfar}
 	if came.Flags&game.Spawn != 0 {
 		came.SpawnAt = place(wants.X, wants.Y)
 	}
-	in.came[at] = came
+	in.came[tick%window][player] = came
 	if lead >= 0 {
 		return fine
 	}
-	was := in.played[at]
+	was := in.played[tick%window][player]
 	was.Flags &= game.FromAfar
 	if was == came {
 		return fine
@@ -112,7 +97,6 @@ func (in *inputs) forget(player int, from uint32) {
 // the marks for entering and leaving.
 func (in *inputs) compose(tick uint32) []game.Input {
 	list, before, m := in.of(tick), in.of(tick-1), in.mark(tick)
-	first := int(tick%window) * in.players
 	for p := range list {
 		bit := uint32(1) << p
 		list[p] = before[p].Guess()
@@ -121,7 +105,7 @@ func (in *inputs) compose(tick uint32) []game.Input {
 			list[p] = game.Input{} // no guess: the last input was another player's, or is old
 		}
 		if in.known[tick%window]&bit != 0 {
-			list[p] = in.came[first+p]
+			list[p] = in.came[tick%window][p]
 		}
 		list[p].Flags &= game.FromAfar
 		if m.leave&bit != 0 {

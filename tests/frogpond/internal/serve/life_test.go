@@ -107,6 +107,20 @@ func TestMapTooLarge(t *testing.T) {
 		s.said.String())
 }
 
+// A server listens after it has loaded its rooms: no packet waits for the load.
+func TestListensLast(t *testing.T) {
+	t.Parallel()
+	s := begin(t, nil)
+	o := *s.o
+	o.Address, o.Inputs = s.address.String(), t.TempDir()
+	_, err := Run(t.Context(), &o)
+	assert.ErrorContains(t, err, "address already in use")
+	files, err := disk.Records(o.Inputs)
+	require.NoError(t, err)
+	assert.Len(t, files, 2)
+	s.end()
+}
+
 // A lost socket ends the server, with its rooms saved.
 func TestSocketGone(t *testing.T) {
 	step.Needs(t, step.Check)
@@ -186,7 +200,7 @@ func TestGoesOn(t *testing.T) {
 	other := *s.o
 	other.Maps = "MAP05"
 	_, err := Run(t.Context(), &other)
-	assert.ErrorContains(t, err, "room 0: its save is of MAP01, which isn't among the maps")
+	assert.ErrorContains(t, err, "room 0: its save: it is of MAP01, which isn't among the maps")
 	other = *s.o
 	other.Seed = 2 // another seed builds other maps of the same names
 	_, err = Run(t.Context(), &other)

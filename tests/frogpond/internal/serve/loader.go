@@ -80,6 +80,12 @@ func (l *loader) first(r *room) (p *play, err error) {
 			return nil, err
 		}
 	}
+	if r.isOutlived {
+		if p, err = l.outlived(r); err == nil {
+			return p, nil
+		}
+		l.s.say(err) // the room begins with a new game
+	}
 	if p, err = l.resume(r); p == nil && err == nil {
 		if p = l.next(r); p == nil {
 			err = fmt.Errorf("room %d: none of the maps fits into its slot", r.number)
@@ -97,14 +103,13 @@ func (l *loader) resume(r *room) (*play, error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	name := wire.MapName(h.Map)
-	at := slices.IndexFunc(l.s.game.Maps, func(m doom.Map) bool { return m.Name == string(name.Text()) })
-	if at < 0 {
-		return nil, fmt.Errorf("room %d: its save is of %s, which isn't among the maps", r.number, name.Text())
-	}
-	number := max(h.Epoch+1, r.maps) // each start of a server is another epoch
-	r.maps = number + 1
-	p, err := l.load(r, l.s.game.Maps[at], number, &saved{h, file})
+	p, err := l.loadNamed(r, wire.MapName(h.Map), max(h.Epoch+1, r.maps), func(p *play) ([]byte, error) {
+		if err := p.level.IsOf(h.MapSum); err != nil {
+			return nil, err
+		}
+		p.seed = h.Seed
+		return file, p.restore(h.Tick, file)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("room %d: its save: %w", r.number, err)
 	}
@@ -115,12 +120,21 @@ func (l *loader) resume(r *room) (*play, error) {
 	return p, nil
 }
 
-type saved struct {
-	head disk.SaveHead
-	file []byte
+// loadNamed loads the map of that name as the room's map of that number. Each start of a server is
+// another number, and so another epoch.
+func (l *loader) loadNamed(r *room, name wire.MapName, number uint32, fill func(p *play) ([]byte, error)) (
+	*play, error) {
+	at := slices.IndexFunc(l.s.game.Maps, func(m doom.Map) bool { return m.Name == string(name.Text()) })
+	if at < 0 {
+		return nil, fmt.Errorf("it is of %s, which isn't among the maps", name.Text())
+	}
+	r.maps = number + 1
+	return l.load(r, l.s.game.Maps[at], number, fill)
 }
 
-func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play, err error) {
+// load loads a map. fill makes its state that of an earlier game, and returns the state as a file
+// for the record. Without fill, a new game begins.
+func (l *loader) load(r *room, m doom.Map, number uint32, fill func(p *play) ([]byte, error)) (p *play, err error) {
 	region, err := l.slots.Acquire()
 	if err != nil {
 		return nil, err
@@ -135,21 +149,19 @@ func (l *loader) load(r *room, m doom.Map, number uint32, from *saved) (p *play,
 		return nil, err
 	}
 	p.title = wire.MakeMapName(m.Name)
-	if from != nil {
-		if err := p.level.IsOf(from.head.MapSum); err != nil {
+	if l.s.checkpoints != nil {
+		if p.checkpoint, err = l.s.checkpoints.Attach(r.number, p.level.Snapshots); err != nil {
 			return nil, err
 		}
-		p.seed = from.head.Seed
 	}
 	if p.game, err = l.s.game.BeginEmpty(p.level, p.seed); err != nil {
 		return nil, err
 	}
 	var state []byte
-	if from != nil {
-		if err := p.restore(from); err != nil {
+	if fill != nil {
+		if state, err = fill(p); err != nil {
 			return nil, err
 		}
-		state = from.file
 	}
 	if l.s.saves != nil { // the first file of a ring allocates on the Go heap, too slow for a tick
 		if l.file, err = p.file(l.file[:0]); err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
@@ -22,7 +23,10 @@ type play struct {
 	seed    uint64
 	title   wire.MapName
 	tick    uint32 // the next to play
-	resumed bool
+	resumed bool   // from a save
+
+	checkpoint *save.Checkpoint // or nil
+	isOutlived bool             // from a checkpoint
 
 	record *disk.Record // or nil
 	inputs *inputLog    // inputs on their way to record
@@ -36,14 +40,15 @@ type play struct {
 // epoch returns the play's number in packets, where it has 8 bits.
 func (p *play) epoch() uint8 { return uint8(p.number) }
 
-func (p *play) restore(from *saved) error {
+// restore makes the state that of the file of a save.
+func (p *play) restore(saved uint32, file []byte) error {
 	ring := p.level.Snapshots
-	number, err := ring.Read(bytes.NewReader(from.file))
+	number, err := ring.Read(bytes.NewReader(file))
 	if err == nil {
 		err = ring.Restore(context.Background(), number)
 	}
-	if tick := p.level.Room.Tick; err == nil && (uint64(tick) != number || tick != from.head.Tick) {
-		err = fmt.Errorf("a save of tick %d has a state of tick %d", from.head.Tick, tick)
+	if tick := p.level.Room.Tick; err == nil && (uint64(tick) != number || tick != saved) {
+		err = fmt.Errorf("a save of tick %d has a state of tick %d", saved, tick)
 	}
 	p.tick, p.logged, p.resumed = uint32(number), uint32(number), true
 	return err

@@ -17,7 +17,9 @@ type receiver struct {
 	s       *Server
 	in, out *udp.Batch
 	mac     wire.Mac
+	secret  wire.Key // of cookies
 	cookies wire.Cookies
+	origin  int64    // of the cookies' clock, in nanoseconds of Unix time
 	nonces  []uint64 // by session; finds the place of a repeated Join
 
 	networks []uint64 // by session; counts the places of a network
@@ -38,7 +40,8 @@ const receiveBatch = 64
 
 func newReceiver(s *Server, in scope.Scope, secret wire.Key) *receiver {
 	return &receiver{s: s, in: udp.NewBatch(in, receiveBatch, wire.PacketMost+1),
-		out: udp.NewBatch(in, receiveBatch, wire.PacketMost), cookies: wire.MakeCookies(secret),
+		out: udp.NewBatch(in, receiveBatch, wire.PacketMost), secret: secret, cookies: wire.MakeCookies(secret),
+		origin: s.began.UnixNano(),
 		nonces: nonceMaker.Slice(in, len(s.net.sessions)), networks: networkMaker.Slice(in, len(s.net.sessions))}
 }
 
@@ -92,12 +95,15 @@ func (r *receiver) hello(p []byte, from *udp.Address, now time.Duration) wire.Re
 	if reason != 0 {
 		return reason
 	}
-	cookie := r.cookies.Make(&r.mac, from.Raw(), nonce, seconds(now))
+	cookie := r.cookies.Make(&r.mac, from.Raw(), nonce, r.seconds(now))
 	r.answer(wire.AppendChallenge(r.out.Next(from), nonce, cookie))
 	return 0
 }
 
-func seconds(now time.Duration) uint32 { return uint32(now / time.Second) }
+// seconds returns the time of the cookies' clock.
+func (r *receiver) seconds(now time.Duration) uint32 {
+	return uint32((now.Nanoseconds() + r.s.began.UnixNano() - r.origin) / time.Second.Nanoseconds())
+}
 
 // answer sends the packet that the caller appended to the next buffer of the batch out. The batch
 // has a buffer for each datagram received.
@@ -139,7 +145,7 @@ func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Rea
 	if reason != 0 {
 		return reason
 	}
-	if !r.cookies.Check(&r.mac, from.Raw(), j.Nonce, seconds(now), j.Cookie) {
+	if !r.cookies.Check(&r.mac, from.Raw(), j.Nonce, r.seconds(now), j.Cookie) {
 		return wire.BadCookie
 	}
 	if at := r.cameBefore(&j, from); at >= 0 {
@@ -174,7 +180,7 @@ func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Rea
 	s.key = r.cookies.SessionKey(&r.mac, s.id, j.Nonce, j.Cookie)
 	r.nonces[at], r.networks[at] = j.Nonce, network
 	s.taken.Store(1)
-	*m = message{what: joined, place: uint8(at % r.s.net.places), session: s.id,
+	*m = message{what: joined, place: uint8(at % r.s.net.places), session: s.id, nonce: j.Nonce,
 		came: now.Nanoseconds(), address: *from}
 	inbox.put(s)
 	r.joined.Add(1)
@@ -212,7 +218,8 @@ func (r *receiver) goesOn(j *wire.JoinPacket, p []byte, from *udp.Address, now t
 		return 0, false
 	}
 	s.nonce, s.address, r.nonces[at], r.networks[at] = j.Nonce, *from, j.Nonce, network
-	*m = message{what: moved, place: uint8(place), session: s.id, came: now.Nanoseconds(), address: *from}
+	*m = message{what: moved, place: uint8(place), session: s.id, nonce: j.Nonce, came: now.Nanoseconds(),
+		address: *from}
 	inbox.put(s)
 	r.returned.Add(1)
 	return at, true
@@ -302,7 +309,7 @@ func (r *receiver) session(kind wire.Kind, p []byte, from *udp.Address, now time
 	if m == nil {
 		return wire.Flooded
 	}
-	m.what, m.place, m.session, m.came = leaves, uint8(place), h.Session, now.Nanoseconds()
+	m.what, m.place, m.session, m.sequence, m.came = leaves, uint8(place), h.Session, h.Sequence, now.Nanoseconds()
 	if kind == wire.Inputs {
 		in, reason := wire.ParseInputs(p)
 		if reason != 0 {

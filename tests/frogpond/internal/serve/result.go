@@ -84,17 +84,21 @@ type Result struct {
 	heap      heapWatch
 }
 
-func newResult(s *Server) *Result {
-	r := &Result{s: s, Address: s.socket.Addr().String(), Rooms: s.o.Rooms, Players: s.o.Players,
+// begin sets the result of a server that listens, once.
+func (r *Result) begin() {
+	s := r.s
+	*r = Result{s: s, Address: s.socket.Addr().String(), Rooms: s.o.Rooms, Players: s.o.Players,
 		Workers: min(s.o.Workers, s.o.Rooms), BudgetBase: fmt.Sprintf("%p", s.b.Base().Bytes()),
 		BudgetBytes: s.b.Size(), GoShare: s.b.Plan().GoHeap,
 		ReceiveBuffer: s.socket.Granted(), Dropped: map[string]uint64{}}
 	r.wall.counts, r.cpu.counts = make([]uint32, histogramEnd), make([]uint32, histogramEnd)
-	return r
 }
 
 // listen begins the count. From then to signal, ticks must not allocate.
 func (r *Result) listen() {
+	if r.Plans == 0 {
+		r.begin()
+	}
 	r.Plans++
 	fmt.Fprintf(r.s.o.Say, "frogpond: %d rooms of %d players on %s; receive buffer: %d bytes "+
 		"requested, %d granted\n", r.Rooms, r.Players, r.Address, r.s.o.Buffer, r.ReceiveBuffer)

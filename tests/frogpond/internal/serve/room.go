@@ -33,27 +33,30 @@ type room struct {
 	title  atomic.Uint64
 	closed atomic.Bool
 
-	inbox  inbox
-	inputs inputs
-	seats  []seat
-	taken  atomic.Int32 // seats; only the worker changes it
-	stage  *stage       // nil: the server has no pages
-	wrong  uint32       // the first tick played with a wrong guess; the next tick if none
-	logs   [2]inputLog  // of this map and the last
-	free   int          // the loader's: the log for the next map
-	scores scoreLog
-	saved  time.Duration // the time of the last save
-	saving atomic.Bool   // a save is on its way; another must not overtake it
-	maps   uint32        // the loader's: the number of maps begun
+	inbox      inbox
+	kept       *outlives
+	inputs     *inputs // in kept, as the seats
+	seats      []seat
+	taken      atomic.Int32 // seats; only the worker changes it
+	stage      *stage       // nil: the server has no pages
+	wrong      uint32       // the first tick played with a wrong guess; the next tick if none
+	logs       [2]inputLog  // of this map and the last
+	free       int          // the loader's: the log for the next map
+	scores     scoreLog
+	saved      time.Duration // the time of the last save
+	isOutlived bool          // it has a checkpoint of the process before
+	saving     atomic.Bool   // a save is on its way; another must not overtake it
+	maps       uint32        // the loader's: the number of maps begun
 	// The loader's: the time of the next attempt after all maps failed to load.
 	again time.Duration
 }
 
 // newRoom makes a room without a map in the scope in.
 func newRoom(s *Server, in scope.Scope, number int) *room {
+	kept := &s.net.rooms[number]
 	r := &room{s: s, number: number, late: fmt.Sprintf("room %d: a late tick", number), inbox: newInbox(in),
-		inputs: newInputs(in, s.o.Players),
-		seats:  s.net.roomSeats(number)}
+		kept: kept, inputs: &kept.inputs, seats: kept.seats[:s.net.places:s.net.places]}
+	r.inputs.players = uint32(s.o.Players)
 	if s.o.Inputs != "" {
 		for i := range r.logs {
 			size := disk.TickSize(s.o.Players)
@@ -97,6 +100,8 @@ func (r *room) run(w *worker, now time.Duration) (err error) {
 		return err
 	}
 	r.farewell(now)
+	r.checkpoint()
+	r.publish()
 	r.tell(w)
 	r.keep(now)
 	return nil
@@ -114,8 +119,18 @@ func (r *room) change(w *worker) {
 	r.recording.Store(next)
 	r.next.Store(nil)
 	r.wanted.Store(false)
-	r.inputs.reset()
 	r.wrong = next.tick
+	if !next.isOutlived {
+		r.enterAll(next)
+	}
+	r.checkpoint()
+	r.publish()
+	r.closed.Store(false)
+}
+
+// enterAll makes the players of the room enter its next map.
+func (r *room) enterAll(next *play) {
+	r.inputs.reset()
 	for i := range r.seats {
 		s := &r.seats[i]
 		s.acked, s.newest, s.first, s.early, s.scored = 0, 0, next.tick, wire.NoInput, score{}
@@ -127,8 +142,6 @@ func (r *room) change(w *worker) {
 			r.inputs.mark(next.tick).leave |= 1 << i
 		}
 	}
-	r.publish()
-	r.closed.Store(false)
 }
 
 // end ends the map. The keeper writes the rest of its record, and the loader releases its slot.
@@ -183,7 +196,6 @@ func (r *room) advance(w *worker) error {
 	r.wrong = p.tick
 	r.inputs.open(p.tick)
 	r.log(p.tick - uint32(min(p.tick, uint32(r.s.o.Rollback))))
-	r.publish()
 	return nil
 }
 
@@ -217,11 +229,14 @@ func (r *room) read(w *worker, now time.Duration) {
 			r.join(w, int(m.place), m)
 		case s.state == empty || s.session != m.session: // the message is of a player that has left
 		case m.what == moved:
-			s.heard, s.address = m.came, m.address
+			s.heard, s.address, s.nonce = m.came, m.address, m.nonce
 		case m.what == leaves:
 			r.leave(int(m.place))
 		default:
 			r.hear(w, int(m.place), m)
+		}
+		if s.session == m.session && int32(m.sequence-s.received) > 0 {
+			s.received = m.sequence
 		}
 		r.inbox.done(&r.s.net.roomSessions(r.number)[m.place])
 	}
@@ -240,7 +255,7 @@ func (r *room) join(w *worker, place int, m *message) {
 	s := &r.seats[place]
 	back := s.name == from.name && from.name != (wire.Name{})
 	scored := s.scored
-	*s = seat{heard: m.came, session: from.id, key: from.key, name: from.name, address: m.address,
+	*s = seat{heard: m.came, nonce: m.nonce, session: from.id, key: from.key, name: from.name, address: m.address,
 		state: here, early: wire.NoInput}
 	if r.taken.Add(1); place < r.s.o.Players && r.play != nil {
 		if back {
@@ -286,7 +301,7 @@ func (r *room) farewell(now time.Duration) {
 
 // dismiss frees a place, which the receiver may then give to another player.
 func (r *room) dismiss(place int) {
-	r.seats[place].state, r.seats[place].session = empty, 0
+	r.seats[place].state = empty
 	r.taken.Add(-1)
 	r.s.net.roomSessions(r.number)[place].taken.Store(0)
 }
@@ -340,6 +355,7 @@ func (r *room) unwind(w *worker, err error) {
 		}
 	}
 	w.flush()
+	r.forget()
 	r.end()
 	r.wanted.Store(true)
 }

@@ -280,7 +280,7 @@ func TestFlood(t *testing.T) {
 	join := func(place int) *session {
 		nonce := wire.Nonce(place + 1)
 		j := wire.JoinPacket{Nonce: nonce, Room: wire.AnyRoom,
-			Cookie: s.receiver.cookies.Make(&s.receiver.mac, from.Raw(), nonce, seconds(s.now()))}
+			Cookie: s.receiver.cookies.Make(&s.receiver.mac, from.Raw(), nonce, s.receiver.seconds(s.now()))}
 		require.Zero(t, s.receiver.take(wire.AppendJoin(nil, &j), &from, s.now()))
 		require.NotZero(t, s.net.sessions[place].taken.Load())
 		return &s.net.sessions[place]
@@ -416,7 +416,8 @@ func TestSessionNumbers(t *testing.T) {
 	defer s.close(t)
 	from := udp.FromAddrPort(netip.MustParseAddrPort("127.0.0.1:9"))
 	s.net.sessions[0].id = math.MaxUint32 &^ (1<<idBits - 1)
-	j := wire.JoinPacket{Nonce: 1, Cookie: s.receiver.cookies.Make(&s.receiver.mac, from.Raw(), 1, seconds(s.now()))}
+	r := s.receiver
+	j := wire.JoinPacket{Nonce: 1, Cookie: r.cookies.Make(&r.mac, from.Raw(), 1, r.seconds(s.now()))}
 	require.Zero(t, s.receiver.take(wire.AppendJoin(nil, &j), &from, s.now()))
 	assert.EqualValues(t, 1<<idBits, s.net.sessions[0].id)
 	s.ticks(1)
@@ -465,7 +466,7 @@ func (a *asker) join(nonce wire.Nonce, flags uint8, old *session) (accept wire.A
 	a.t.Helper()
 	r := a.s.receiver
 	j := wire.JoinPacket{Nonce: nonce, Room: wire.AnyRoom, Flags: flags,
-		Cookie: r.cookies.Make(&r.mac, a.from.Raw(), nonce, seconds(a.s.now()))}
+		Cookie: r.cookies.Make(&r.mac, a.from.Raw(), nonce, r.seconds(a.s.now()))}
 	if old != nil {
 		j.Old = old.id
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +36,9 @@ func smallPlan(slots int) budget.Plan {
 }
 
 func TestMain(m *testing.M) {
+	if words := os.Getenv(asServer); words != "" {
+		os.Exit(serveAsChild(strings.Fields(words)))
+	}
 	if err := flag.Set("test.parallel", "16"); err != nil { // most tests wait for clocks of players
 		panic(err)
 	}

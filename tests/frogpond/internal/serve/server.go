@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/budget/timeline"
 	"github.com/upfront-mem/upfront/budget/with/agones"
 	"github.com/upfront-mem/upfront/scope"
@@ -57,29 +58,30 @@ const (
 // Options are the options of a server.
 type Options struct {
 	game.Options
-	Address    string
-	Buffer     int // bytes to request for the receive buffer
-	Rooms      int
-	Players    int // of a room
-	PerAddress int // the most players of an IP address; 0: no limit
-	Rollback   int // ticks that inputs may be late
-	Bytes      int // of a State, at most
-	Every      int // ticks from one State to the next
-	MapTime    time.Duration
-	Timeout    time.Duration // time without a packet that ends a session
-	Drain      time.Duration
-	SaveEvery  time.Duration
-	Inputs     string         // folder for records
-	Saves      string         // folder
-	Scores     string         // file
-	Health     string         // address, of probes
-	Agones     *agones.Client // of the sidecar; nil without
-	HTTP       string         // address, of the page
-	HTTPPublic bool           // machines other than this one may reach the page
-	HTTPEach   int            // connections of an address to the page; 0: package live's
-	Timeline   string         // file for the timeline, which the caller writes from the result
-	Flight     string         // folder for traces
-	Plant      Plant
+	Address     string
+	Buffer      int // bytes to request for the receive buffer
+	Rooms       int
+	Players     int // of a room
+	PerAddress  int // the most players of an IP address; 0: no limit
+	Rollback    int // ticks that inputs may be late
+	Bytes       int // of a State, at most
+	Every       int // ticks from one State to the next
+	MapTime     time.Duration
+	Timeout     time.Duration // time without a packet that ends a session
+	Drain       time.Duration
+	SaveEvery   time.Duration
+	Inputs      string         // folder for records
+	Saves       string         // folder
+	Scores      string         // file
+	Checkpoints string         // file; "": none
+	Health      string         // address, of probes
+	Agones      *agones.Client // of the sidecar; nil without
+	HTTP        string         // address, of the page
+	HTTPPublic  bool           // machines other than this one may reach the page
+	HTTPEach    int            // connections of an address to the page; 0: package live's
+	Timeline    string         // file for the timeline, which the caller writes from the result
+	Flight      string         // folder for traces
+	Plant       Plant
 
 	Reload <-chan os.Signal            // requests another plan
 	Plan   func() (budget.Plan, error) // returns the plan to open; called again for Reload
@@ -97,18 +99,19 @@ type Server struct {
 	began    time.Time
 	mapTicks uint32
 
-	net      *network
-	rooms    []*room
-	visible  atomic.Pointer[[]*room] // rooms, for viewers
-	workers  []*worker
-	receiver *receiver
-	loader   *loader
-	keeper   *keeper
-	timeline *timeline.Timeline // nil without the option
-	flight   *flight            // nil without the option
-	saves    *disk.Saves
-	scores   *disk.Scores
-	running  sync.WaitGroup
+	net         *network
+	rooms       []*room
+	visible     atomic.Pointer[[]*room] // rooms, for viewers
+	workers     []*worker
+	receiver    *receiver
+	loader      *loader
+	keeper      *keeper
+	timeline    *timeline.Timeline // nil without the option
+	flight      *flight            // nil without the option
+	saves       *disk.Saves
+	scores      *disk.Scores
+	checkpoints *save.Checkpoints // nil without the option
+	running     sync.WaitGroup
 
 	serving  atomic.Bool  // the goroutines may begin
 	closing  atomic.Bool  // joins are refused
@@ -185,10 +188,11 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 	if err := s.openFiles(); err != nil {
 		return nil, err
 	}
-	if s.socket, err = udp.Listen(s.o.Address, s.o.Buffer); err != nil {
-		return nil, err
-	}
-	defer s.socket.Close()
+	defer func() {
+		if s.socket != nil {
+			err = errors.Join(err, s.socket.Close())
+		}
+	}()
 	stopWeb, err := s.serveWeb()
 	if err != nil {
 		return nil, err
@@ -199,7 +203,7 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stopHealth()) }()
-	result = newResult(s)
+	result = &Result{s: s}
 	for again := true; again && err == nil; {
 		again, err = s.serve(ctx, result)
 	}
@@ -222,7 +226,10 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 	if err != nil {
 		return false, err
 	}
-	if err := s.b.Seal(); err != nil {
+	if err = s.b.Seal(); err == nil && s.socket == nil { // now it can answer
+		s.socket, err = udp.Listen(s.o.Address, s.o.Buffer)
+	}
+	if err != nil {
 		return false, errors.Join(err, s.release())
 	}
 	s.start()
@@ -284,6 +291,15 @@ func (s *Server) build(ctx context.Context) (err error) {
 		return err
 	}
 	s.loader = &loader{s: s, crew: game.Alone(s.b, s.o.Workers), slots: s.b.Slots("level")}
+	if s.checkpoints != nil {
+		for room, err := range s.checkpoints.All() {
+			if err != nil {
+				s.say(err) // the room, if there is one, begins with a new game
+				continue
+			}
+			s.rooms[room].isOutlived = true
+		}
+	}
 	for i, r := range s.rooms {
 		w := s.workers[i%len(s.workers)]
 		w.rooms = append(w.rooms, r)
@@ -437,6 +453,12 @@ func (s *Server) openFiles() (err error) {
 		if s.scores, cut, err = disk.OpenScores(s.o.Scores); cut > 0 {
 			s.say(fmt.Errorf("%s: its last %d bytes were no whole score: they are cut off", s.o.Scores, cut))
 		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.o.Checkpoints != "" {
+		err = s.openCheckpoints()
 	}
 	return err
 }
@@ -447,6 +469,9 @@ func (s *Server) closeFiles() (err error) {
 	}
 	if s.scores != nil {
 		err = errors.Join(err, s.scores.Close())
+	}
+	if s.checkpoints != nil {
+		err = errors.Join(err, s.checkpoints.Sync(), s.checkpoints.Close())
 	}
 	return err
 }

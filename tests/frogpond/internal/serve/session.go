@@ -22,11 +22,14 @@ type session struct {
 	window  wire.Window // of received packets
 }
 
-// seat is the room's data about a place and its player.
+// seat is the room's data about a place and its player. A checkpoint has it, with all that the
+// receiver needs to make the session again.
 type seat struct {
 	heard    int64 // time of the last packet, in nanoseconds since the server began
-	session  uint32
+	nonce    wire.Nonce
+	session  uint32 // the place's last, if it is empty
 	sequence uint32 // of the last packet to the player
+	received uint32 // the highest sequence from the player
 	acked    uint32 // the newest State that the player has
 	newest   uint32 // the tick of the newest input
 	first    uint32 // the player's first tick; inputs before it are too late
@@ -34,7 +37,7 @@ type seat struct {
 	state    seatState
 	epoch    uint8 // of the player's last packet
 	early    int8  // ticks that the newest input was early
-	_        uint8
+	_        [5]uint8
 	key      wire.Key
 	name     wire.Name
 	address  udp.Address
@@ -59,29 +62,27 @@ const (
 // network is the data about players in the region systems. It outlives the maps.
 type network struct {
 	sessions []session   // by room and place
-	seats    []seat      // by room and place
+	rooms    []outlives  // by room
 	rings    []wire.Ring // of views, by room and place
 	places   int         // of a room
 }
 
 var (
-	sessionMaker = scope.Plain[session]()
-	seatMaker    = scope.Plain[seat]()
-	ringMaker    = scope.Plain[wire.Ring]()
+	sessionMaker  = scope.Plain[session]()
+	outlivesMaker = scope.Plain[outlives]()
+	ringMaker     = scope.Plain[wire.Ring]()
 )
 
 func newNetwork(s scope.Scope, rooms, players int) *network {
 	n := &network{places: players + watchers}
 	total := rooms * n.places
-	n.sessions, n.seats = sessionMaker.Slice(s, total), seatMaker.Slice(s, total)
+	n.sessions, n.rooms = sessionMaker.Slice(s, total), outlivesMaker.Slice(s, rooms)
 	n.rings = ringMaker.Slice(s, total)
 	for i := range n.sessions {
 		n.sessions[i].id = uint32(i)
 	}
 	return n
 }
-
-func (n *network) roomSeats(room int) []seat { return n.seats[room*n.places:][:n.places:n.places] }
 
 func (n *network) roomSessions(room int) []session {
 	return n.sessions[room*n.places:][:n.places:n.places]

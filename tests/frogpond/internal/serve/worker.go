@@ -33,7 +33,10 @@ type worker struct {
 	sent, bytes, timedOut, played uint64 // played counts each tick of each player
 }
 
-var seenMaker = scope.Plain[game.Seen]()
+var (
+	seenMaker = scope.Plain[game.Seen]()
+	wordMaker = scope.Plain[uint32]()
+)
 
 // seenMost is the number of objects of a map that viewers see. If a map has more, the last sectors
 // are missing.

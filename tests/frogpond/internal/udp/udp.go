@@ -33,6 +33,12 @@ type Address struct {
 	Local [16]byte
 }
 
+// IsSize reports whether size is that of an IPv4 or an IPv6 address.
+func IsSize(size uint32) bool { return size == ipv4Size || size == uint32(len(Address{}.Bytes)) }
+
+// ipv4Size is the size of a sockaddr_in.
+const ipv4Size = 16
+
 // Raw returns the address of the other side, without its unused end. It aliases a.
 func (a *Address) Raw() []byte { return a.Bytes[:min(int(a.Size), len(a.Bytes))] }
 

@@ -7,6 +7,9 @@ type Window struct {
 	seen   uint64 // bit i: newest - i
 }
 
+// WindowAfter returns a Window that refuses all sequences up to newest.
+func WindowAfter(newest uint32) Window { return Window{newest: newest, seen: ^uint64(0)} }
+
 // Take reports whether a sequence is new, and remembers it. Call it only for a packet with a valid
 // MAC, since a forged packet would move the window.
 func (w *Window) Take(sequence uint32) bool {
