@@ -114,6 +114,8 @@ func serveFlags(f *flag.FlagSet, o *serve.Options) {
 	f.DurationVar(&o.SaveEvery, "save-every", 10*time.Second, "time between the saves of a room")
 	f.StringVar(&o.Checkpoints, "checkpoints", "", "keep the rooms and their players in a `file`, such as "+
 		"/dev/shm/frogpond, and go on from there after a kill")
+	f.BoolVar(&o.Upgrade, "upgrade", false, "take over from the server that runs with the same -checkpoints; if none "+
+		"runs, begin without")
 	f.StringVar(&o.Scores, "scores", "", "append the players' scores to a `file`: frogpond scores shows them")
 	f.StringVar(&o.Health, "health", "", "answer probes on http://`address`: GET /healthz and /readyz")
 	f.StringVar(&o.HTTP, "http", "", "show the memory and the rooms to browsers on http://`address`, this machine's: "+
@@ -161,6 +163,8 @@ func checkServe(o *serve.Options) error {
 		return fmt.Errorf("-every %d: 1 to %d", o.Every, serve.EveryMost)
 	case o.MapTime < time.Second || o.MapTime > serve.MapTimeMost:
 		return fmt.Errorf("-map-time %v: 1s to %v", o.MapTime, serve.MapTimeMost)
+	case o.Upgrade && o.Checkpoints == "":
+		return errors.New("-upgrade takes over the rooms of -checkpoints: give both")
 	case o.HTTPPublic && o.HTTP == "":
 		return errors.New("-http-public widens -http: it needs an -http address")
 	case o.Drain < 0 || o.SaveEvery <= 0 || o.Timeout <= 0 || o.Buffer < 0:

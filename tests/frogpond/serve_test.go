@@ -270,6 +270,33 @@ func TestServeKilled(t *testing.T) {
 	assert.Equal(t, first.Records[1], again.Records[2], "of room 1")
 }
 
+// A server of another process takes over with -upgrade. The players stay, and neither server
+// allocates on the Go heap during play.
+func TestServeUpgrade(t *testing.T) {
+	step.Needs(t, step.Check)
+	beside(t)
+	args := []string{"-wad", doom.Builtin, "-rooms", "2", "-health", "127.0.0.1:0", "-saves", t.TempDir(),
+		"-checkpoints", filepath.Join(t.TempDir(), "checkpoints")}
+	s := startServer(t, args...)
+	players := s.botsFor(32, patience)
+	s.inside(32)
+	heir := startServer(t, append(args, "-upgrade")...)
+	var first serve.Result
+	s.result(&first)
+	assert.Equal(t, s.address, heir.address)
+	assert.Zero(t, first.GoAllocs, strings.Join(first.AllocatedBy, "\n"))
+	assert.EqualValues(t, 32, first.Joined)
+	heir.inside(32)
+	players.signal(syscall.SIGTERM)
+	checkPlayed(t, players.saw(), 32, 1)
+	second := heir.end()
+	checkMemory(t, &second)
+	assert.Zero(t, second.Joined)
+	alone := startServer(t, append(args, "-upgrade")...)
+	assert.Contains(t, alone.stderr.String(), "-upgrade: no server has")
+	alone.end()
+}
+
 // checkScores replays the records up to a second before the room's newest score, since late inputs
 // may undo later scores. The scores must cover the players' results at that tick. In soak it
 // replays up to two seconds before the end of the record, as scores are written within one.

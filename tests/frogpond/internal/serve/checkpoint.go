@@ -80,7 +80,7 @@ func (s *Server) openCheckpoints() (err error) {
 	name := s.o.Checkpoints
 	plan := save.CheckpointPlan{Slots: s.o.Rooms, Size: checkpointSize, Own: uint64(outlivesSize)}
 	s.checkpoints, err = save.OpenCheckpoints(name, plan)
-	if errors.Is(err, save.ErrRefused) {
+	if errors.Is(err, save.ErrRefused) && s.server == nil { // else the other server plays on
 		s.say(fmt.Errorf("-checkpoints: %w; it is %s.refused now", err, name))
 		if err = os.Rename(name, name+".refused"); err == nil {
 			s.checkpoints, err = save.OpenCheckpoints(name, plan)

@@ -244,6 +244,52 @@ func TestOutlivesPlayers(t *testing.T) {
 	s.killed(t)
 }
 
+// A known player whose messages fill its share of the inbox, as after a pause, gets no other place:
+// its Join is dropped, and it asks again.
+func TestOutlivesFlood(t *testing.T) {
+	s := built(t, nil)
+	defer s.close(t)
+	h := newHand(t, 1, false)
+	for range 30 {
+		h.play(s)
+		s.ticks(1)
+	}
+	require.Equal(t, client.Playing, h.client.Phase())
+	id := s.net.sessions[0].id
+	for range waitingMost {
+		s.wants(0, s.rooms[0].play.tick, 1)
+	}
+	r := s.receiver
+	join := func(nonce wire.Nonce) wire.Reason {
+		p := wire.AppendJoin(nil, &wire.JoinPacket{Nonce: nonce, Room: wire.AnyRoom, Old: id,
+			Cookie: r.cookies.Make(&r.mac, h.from.Raw(), nonce, r.seconds(s.now()))})
+		proof := r.mac.Proof(&s.net.sessions[0].key, p)
+		copy(p[wire.ProofAt:], proof[:])
+		return r.take(p, &h.from, s.now())
+	}
+	assert.Equal(t, wire.Flooded, join(77))
+	assert.EqualValues(t, 1, s.players())
+	s.ticks(1)
+	assert.Zero(t, join(78))
+	assert.EqualValues(t, 1, s.players())
+	assert.EqualValues(t, 1, r.returned.Load())
+}
+
+// A hand-over obeys the messages that wait for a tick.
+func TestOutlivesSettle(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "place")
+	kept := func(o *Options) { o.Checkpoints = name }
+	s := built(t, kept)
+	s.seat(0, "waits")
+	s.rooms[0].settle(s.workers[0])
+	s.killed(t)
+	s = built(t, kept)
+	assert.EqualValues(t, 1, s.players())
+	s.ticks(1)
+	assert.NotNil(t, s.rooms[0].play.level.Player(0))
+	s.killed(t)
+}
+
 // A map that ends because of a fault has no checkpoint. The next map of a room has one at once.
 func TestOutlivesFault(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "place")

@@ -129,6 +129,10 @@ func (s *Server) leaveAgones() {
 	if s.link == nil {
 		return
 	}
+	if s.handed { // the game server goes on in the other process
+		s.link.Close()
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
 	s.say(s.link.Shutdown(ctx))

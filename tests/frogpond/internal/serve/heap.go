@@ -99,16 +99,17 @@ func programFrames(stack []uintptr) (list []string) {
 	return list
 }
 
-// ofPage reports whether a stack serves a page or a probe, calls Agones' sidecar, or looks up a
-// name in a goroutine of package net. A stack that fills its record does, because no stack of a
-// tick is so deep. The players' packets go through package net too, but their stacks have frames of
-// this module.
+// ofPage reports whether a stack serves a page or a probe, calls Agones' sidecar, speaks with the
+// other process of a hand-over, or looks up a name in a goroutine of package net. A stack that
+// fills its record does, because no stack of a tick is so deep. The players' packets go through
+// package net too, but their stacks have frames of this module.
 func ofPage(stack [32]uintptr, frames []string) bool {
 	has := func(prefix string) bool {
 		return slices.ContainsFunc(frames, func(f string) bool { return strings.HasPrefix(f, prefix) })
 	}
-	return stack[len(stack)-1] != 0 || has("net/http.") || has(modulePath+"budget/with/agones.") || has("net.") &&
-		!has(modulePath)
+	return stack[len(stack)-1] != 0 || has("net/http.") || has(modulePath+"budget/with/agones.") ||
+		has(modulePath+"tests/frogpond/internal/serve.acceptHeirs:") ||
+		has(modulePath+"tests/frogpond/internal/serve.(*heir).answer:") || has("net.") && !has(modulePath)
 }
 
 const modulePath = "github.com/upfront-mem/upfront/"

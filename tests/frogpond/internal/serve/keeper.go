@@ -48,14 +48,14 @@ const (
 
 func newKeeper(s *Server, in scope.Scope) *keeper {
 	k := &keeper{s: s}
-	if s.saves != nil {
+	if s.o.Saves != "" {
 		k.images = make([]image, images)
 	}
 	for i := range k.images {
 		k.images[i].bytes = byteMaker.SliceCap(in, 0, imageMost)
 		k.images[i].head = headMaker.New(in)
 	}
-	if s.scores != nil {
+	if s.o.Scores != "" {
 		k.scores = scoreMaker.SliceCap(in, 0, scoreMost)
 	}
 	return k

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/disk"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/doom"
 	"github.com/upfront-mem/upfront/tests/frogpond/internal/game"
+	"github.com/upfront-mem/upfront/tests/frogpond/internal/wire"
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
@@ -41,8 +43,12 @@ func outlivingOptions(words []string) *Options {
 	o := &Options{Address: words[1], Buffer: 4 << 20, Rooms: rooms, Players: 2, Rollback: 8, Bytes: 480, Every: 2,
 		MapTime: time.Hour, SaveEvery: time.Hour, Timeout: silence, Say: os.Stderr,
 		Checkpoints: filepath.Join(words[0], "place"), Inputs: filepath.Join(words[0], "inputs")}
+	o.Upgrade = slices.Contains(words, "upgrade")
 	o.Options = game.Options{WADs: []string{doom.Builtin}, Maps: "all", Log: os.DevNull, Seed: 1, Workers: 2,
 		Snapshots: 9}
+	if slices.Contains(words, "other") { // other maps of the same names
+		o.Seed = 2
+	}
 	o.Plan = func() (budget.Plan, error) {
 		plan := smallPlan(rooms + 1)
 		plan.Regions[1].Size = 32 * budget.MiB
@@ -55,10 +61,12 @@ func outlivingOptions(words []string) *Options {
 func serveAsChild(words []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if _, err := Run(ctx, outlivingOptions(words)); err != nil {
+	result, err := Run(ctx, outlivingOptions(words))
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	fmt.Fprintln(os.Stderr, "dropped", result.Dropped["kernel"], result.Dropped["unsent"])
 	return 0
 }
 
@@ -92,6 +100,20 @@ func (c *child) kill() {
 func (c *child) listens() {
 	c.t.Helper()
 	c.until(func() bool { return listens.MatchString(c.said.String()) })
+}
+
+// plays waits until the server listens or has ended, and reports whether it listens.
+func (c *child) plays() bool {
+	for {
+		select {
+		case <-c.ended:
+			return false
+		case <-time.After(time.Millisecond):
+			if listens.MatchString(c.said.String()) {
+				return true
+			}
+		}
+	}
 }
 
 func (c *child) until(happened func() bool) {
@@ -145,7 +167,7 @@ func startPlayers(t *testing.T, address *net.UDPAddr, count int) *players {
 	c.ended.Go(func() {
 		var err error
 		c.result, err = bots.Run(ctx, bots.Options{Address: address.String(), Count: count, For: time.Hour, Room: -1,
-			Rate: 1, Every: 1, Timeout: silence, Seed: 1, Playing: func() { close(play) }})
+			Rate: 1, Every: 2, Timeout: silence, Seed: 1, Playing: func() { close(play) }})
 		assert.NoError(t, err)
 	})
 	t.Cleanup(func() { stop(); c.ended.Wait() })
@@ -191,7 +213,6 @@ func (c *players) leaves(t *testing.T) {
 	assert.EqualValues(t, c.bots, c.result.Joined)
 	assert.Zero(t, c.result.Refused+c.result.Lost+c.result.WrongStates+c.result.RoomsEnded)
 	c.watcher.leave()
-	assert.EqualValues(t, 1, c.watcher.Accepts)
 	assert.Zero(t, c.watcher.Losses+c.watcher.WrongStates+c.watcher.RoomsEnded)
 }
 
@@ -295,6 +316,137 @@ func TestKilled(t *testing.T) {
 	files, err := os.ReadDir(words[0])
 	require.NoError(t, err)
 	assert.Len(t, files, 2)
+}
+
+// TestUpgrade lets one process after the other take over a server with players in each room. No
+// player is lost, and no round trip.
+func TestUpgrade(t *testing.T) {
+	step.Needs(t, step.Check)
+	address, rooms, upgrades := freeAddress(t), 64, step.Pick(0, 3, 100)
+	words := []string{t.TempDir(), address.String(), strconv.Itoa(rooms)}
+	c := startChild(t, words...)
+	c.listens()
+	if granted := grantedBy(t, c); granted < 4<<20 {
+		t.Skip(step.Unproven+"packets may be lost: the system grants a receive buffer of only ", granted)
+	}
+	crowd := startPlayers(t, address, 2*rooms)
+	p := startProbe(t, address)
+	began, longest := c.resident(), time.Duration(0)
+	for upgrade := range upgrades {
+		if upgrade == 1 { // refused in words
+			other := slices.Concat(words, []string{"upgrade", "other"})
+			less := slices.Concat(words[:2], []string{strconv.Itoa(rooms - 1), "upgrade"})
+			for i, words := range [][]string{other, less} {
+				heir := startChild(t, words...)
+				require.False(t, heir.plays(), "%s", &heir.said)
+				assert.Equal(t, 1, heir.cmd.ProcessState.ExitCode())
+				why := []string{"room 0: its checkpoint: ", "it was made with CheckpointPlan"}[i]
+				assert.Contains(t, heir.said.String(), why)
+				c.until(func() bool { return strings.Count(c.said.String(), "plays on") > i })
+				assert.Regexp(t, "the other process doesn't take over: .*"+why, c.said.String())
+			}
+			assert.NoFileExists(t, filepath.Join(words[0], "place.refused"))
+		}
+		crowd.silent()
+		heir := startChild(t, append(words, "upgrade")...)
+		heir.listens()
+		select {
+		case <-c.ended:
+		case <-time.After(patience):
+			require.Fail(t, "the server doesn't end", "%s", &c.said)
+		}
+		require.Zero(t, c.cmd.ProcessState.ExitCode(), "%s", &c.said)
+		if !strings.Contains(c.said.String(), "dropped 0 0") {
+			t.Skip(step.Unproven + "the machine is too slow: the system dropped datagrams")
+		}
+		c = heir
+		c.until(crowd.watcher.sees(3))
+		longest = max(longest, crowd.silent())
+	}
+	trips := p.end(t)
+	t.Logf("%d upgrades of %d rooms with %d players: %d round trips, the longest %v; the longest silence was %v; "+
+		"resident at the start %d MiB, at the end %d MiB", upgrades, rooms, 2*rooms, trips, p.longest, longest, began,
+		c.resident())
+	crowd.leaves(t)
+	require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
+	<-c.ended
+	assert.Zero(t, c.cmd.ProcessState.ExitCode(), "%s", &c.said)
+	all, n := replay(t, words)
+	assert.Equal(t, all, n)
+}
+
+func grantedBy(t *testing.T, c *child) (bytes int) {
+	_, after, _ := strings.Cut(c.said.String(), "requested, ")
+	_, err := fmt.Sscan(after, &bytes)
+	require.NoError(t, err, "%s", &c.said)
+	return bytes
+}
+
+// probe sends a Hello each five milliseconds, and counts the answers.
+type probe struct {
+	conn          *net.UDPConn
+	quit          chan struct{}
+	sending, done sync.WaitGroup
+	sent          []time.Time
+	mu            sync.Mutex
+	came          int
+	longest       time.Duration
+}
+
+func startProbe(t *testing.T, to *net.UDPAddr) *probe {
+	conn, err := net.DialUDP("udp", nil, to)
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadBuffer(4<<20))
+	p := &probe{conn: conn, quit: make(chan struct{})}
+	t.Cleanup(func() { conn.Close(); p.done.Wait() })
+	p.sending.Go(func() {
+		for {
+			select {
+			case <-p.quit:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+			p.mu.Lock()
+			p.sent = append(p.sent, time.Now())
+			n := len(p.sent)
+			p.mu.Unlock()
+			if _, err := conn.Write(wire.AppendHello(nil, wire.Nonce(n))); err != nil {
+				return // the test has ended
+			}
+		}
+	})
+	p.done.Go(func() {
+		buffer := make([]byte, 2000)
+		for {
+			n, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			nonce, _, reason := wire.ParseChallenge(buffer[:n])
+			p.mu.Lock()
+			if reason == 0 {
+				p.came++
+				p.longest = max(p.longest, time.Since(p.sent[nonce-1]))
+			}
+			p.mu.Unlock()
+		}
+	})
+	return p
+}
+
+// end returns the number of round trips, when all are over.
+func (p *probe) end(t *testing.T) int {
+	close(p.quit)
+	p.sending.Wait()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		p.mu.Lock()
+		sent, came := len(p.sent), p.came
+		p.mu.Unlock()
+		if came == sent {
+			return sent
+		}
+		require.True(t, time.Now().Before(end), "%d of %d round trips are lost", sent-came, sent)
+	}
 }
 
 func sizeOf(t *testing.T, words []string) int64 {

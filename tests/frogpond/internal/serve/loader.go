@@ -84,6 +84,9 @@ func (l *loader) first(r *room) (p *play, err error) {
 		if p, err = l.outlived(r); err == nil {
 			return p, nil
 		}
+		if l.s.server != nil { // the other server plays on
+			return nil, err
+		}
 		l.s.say(err) // the room begins with a new game
 	}
 	if p, err = l.resume(r); p == nil && err == nil {
@@ -124,31 +127,59 @@ func (l *loader) resume(r *room) (*play, error) {
 // another number, and so another epoch.
 func (l *loader) loadNamed(r *room, name wire.MapName, number uint32, fill func(p *play) ([]byte, error)) (
 	*play, error) {
-	at := slices.IndexFunc(l.s.game.Maps, func(m doom.Map) bool { return m.Name == string(name.Text()) })
-	if at < 0 {
-		return nil, fmt.Errorf("it is of %s, which isn't among the maps", name.Text())
+	m, err := l.named(name)
+	if err != nil {
+		return nil, err
 	}
 	r.maps = number + 1
-	return l.load(r, l.s.game.Maps[at], number, fill)
+	return l.load(r, m, number, fill)
+}
+
+func (l *loader) named(name wire.MapName) (m doom.Map, err error) {
+	at := slices.IndexFunc(l.s.game.Maps, func(m doom.Map) bool { return m.Name == string(name.Text()) })
+	if at < 0 {
+		return m, fmt.Errorf("it is of %s, which isn't among the maps", name.Text())
+	}
+	return l.s.game.Maps[at], nil
+}
+
+// level loads a map, or returns the room's spare if it is of that map.
+func (l *loader) level(r *room, m doom.Map) (p *play, err error) {
+	title := wire.MakeMapName(m.Name)
+	p, r.spare = r.spare, nil
+	switch {
+	case p != nil && p.title == title:
+		return p, nil
+	case p != nil:
+		err = p.region.Release(context.Background())
+	}
+	p = &play{title: title}
+	if err == nil {
+		p.region, err = l.slots.Acquire()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.level, err = l.s.game.LoadInto(context.Background(), p.region, l.crew, m, l.s.o.Players)
+	if err != nil {
+		return nil, errors.Join(err, p.region.Release(context.Background()))
+	}
+	return p, nil
 }
 
 // load loads a map. fill makes its state that of an earlier game, and returns the state as a file
 // for the record. Without fill, a new game begins.
-func (l *loader) load(r *room, m doom.Map, number uint32, fill func(p *play) ([]byte, error)) (p *play, err error) {
-	region, err := l.slots.Acquire()
+func (l *loader) load(r *room, m doom.Map, number uint32, fill func(p *play) ([]byte, error)) (_ *play, err error) {
+	p, err := l.level(r, m)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, region.Release(context.Background()))
+			err = errors.Join(err, p.region.Release(context.Background()))
 		}
 	}()
-	p = &play{region: region, number: number, seed: l.s.seed(r.number, number)}
-	if p.level, err = l.s.game.LoadInto(context.Background(), region, l.crew, m, l.s.o.Players); err != nil {
-		return nil, err
-	}
-	p.title = wire.MakeMapName(m.Name)
+	p.number, p.seed = number, l.s.seed(r.number, number)
 	if l.s.checkpoints != nil {
 		if p.checkpoint, err = l.s.checkpoints.Attach(r.number, p.level.Snapshots); err != nil {
 			return nil, err

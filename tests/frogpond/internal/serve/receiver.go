@@ -153,7 +153,10 @@ func (r *receiver) join(p []byte, from *udp.Address, now time.Duration) wire.Rea
 		return 0
 	}
 	if j.Old != 0 {
-		if at, ok := r.goesOn(&j, p, from, now); ok {
+		switch at, ok, reason := r.goesOn(&j, p, from, now); {
+		case reason != 0:
+			return reason
+		case ok:
 			r.accept(at, j.Nonce)
 			return 0
 		}
@@ -200,29 +203,31 @@ func (r *receiver) cameBefore(j *wire.JoinPacket, from *udp.Address) int {
 }
 
 // goesOn moves a session to another address. The Join must prove the session. The new address must
-// have a place left, or else a client with two addresses could take all places.
+// have a place left, or else a client with two addresses could take all places. If too many
+// messages of the session wait, goesOn returns the reason to drop the Join, which the client
+// repeats.
 func (r *receiver) goesOn(j *wire.JoinPacket, p []byte, from *udp.Address, now time.Duration) (
-	at int, ok bool) {
+	at int, ok bool, reason wire.Reason) {
 	s, room, place := r.s.net.find(j.Old)
 	if s == nil || !r.mac.Proves(&s.key, p) {
-		return 0, false
+		return 0, false, 0
 	}
 	at = room*r.s.net.places + place
 	network := from.Network()
 	if n, most := r.has(network, r.watches(at)); n >= most && network != r.networks[at] {
-		return 0, false
+		return 0, false, 0
 	}
 	inbox := &r.s.rooms[room].inbox
 	m := inbox.next(s)
 	if m == nil {
-		return 0, false
+		return 0, false, wire.Flooded
 	}
 	s.nonce, s.address, r.nonces[at], r.networks[at] = j.Nonce, *from, j.Nonce, network
 	*m = message{what: moved, place: uint8(place), session: s.id, nonce: j.Nonce, came: now.Nanoseconds(),
 		address: *from}
 	inbox.put(s)
 	r.returned.Add(1)
-	return at, true
+	return at, true, 0
 }
 
 // find returns a free place in the requested room, or the reason for a refusal. Without a request

@@ -94,7 +94,7 @@ func (r *Result) begin() {
 	r.wall.counts, r.cpu.counts = make([]uint32, histogramEnd), make([]uint32, histogramEnd)
 }
 
-// listen begins the count. From then to signal, ticks must not allocate.
+// listen begins the count for a plan. From then to signal, ticks must not allocate.
 func (r *Result) listen() {
 	if r.Plans == 0 {
 		r.begin()
@@ -102,6 +102,11 @@ func (r *Result) listen() {
 	r.Plans++
 	fmt.Fprintf(r.s.o.Say, "frogpond: %d rooms of %d players on %s; receive buffer: %d bytes "+
 		"requested, %d granted\n", r.Rooms, r.Players, r.Address, r.s.o.Buffer, r.ReceiveBuffer)
+	r.count()
+}
+
+// count begins the count.
+func (r *Result) count() {
 	quiet()
 	r.ResidentBefore = resident()
 	r.Seconds -= r.s.now().Seconds()

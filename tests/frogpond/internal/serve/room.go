@@ -45,6 +45,7 @@ type room struct {
 	scores     scoreLog
 	saved      time.Duration // the time of the last save
 	isOutlived bool          // it has a checkpoint of the process before
+	spare      *play         // the loader's: a map without a game, for the next load of its name
 	saving     atomic.Bool   // a save is on its way; another must not overtake it
 	maps       uint32        // the loader's: the number of maps begun
 	// The loader's: the time of the next attempt after all maps failed to load.
@@ -66,7 +67,7 @@ func newRoom(s *Server, in scope.Scope, number int) *room {
 	if s.o.HTTP != "" {
 		r.stage = newStage(s.o.Players)
 	}
-	if s.scores != nil {
+	if s.o.Scores != "" {
 		r.scores.list = scoreMaker.Slice(in, scoreMost)
 	}
 	return r

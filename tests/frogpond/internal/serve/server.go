@@ -74,6 +74,7 @@ type Options struct {
 	Saves       string         // folder
 	Scores      string         // file
 	Checkpoints string         // file; "": none
+	Upgrade     bool           // take over from the server that has the checkpoints
 	Health      string         // address, of probes
 	Agones      *agones.Client // of the sidecar; nil without
 	HTTP        string         // address, of the page
@@ -118,8 +119,15 @@ type Server struct {
 	stopping atomic.Bool  // the goroutines must end
 	until    atomic.Int64 // the end of the drain, in nanoseconds since the server began
 	failure  atomic.Pointer[error]
-	pulse    pulse
-	link     *agones.Link // nil without a sidecar, or before play
+
+	stopWeb, stopHealth, stopHeirs func() error // nil: not open
+
+	server *heir      // the server that hands over to this one, until it has
+	heirs  chan *heir // that have loaded the maps
+	heir   *heir      // one of them
+	handed bool       // it plays
+	pulse  pulse
+	link   *agones.Link // nil without a sidecar, or before play
 
 	faults, unloaded, unrecorded atomic.Uint64
 	dropped                      uint64 // datagrams that found the system's buffer full
@@ -140,11 +148,15 @@ func Run(ctx context.Context, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, b: b, began: time.Now(), mapTicks: uint32(o.MapTime.Seconds() * ticksPerSecond)}
+	s := &Server{o: o, b: b, began: time.Now(), mapTicks: uint32(o.MapTime.Seconds() * ticksPerSecond),
+		heirs: make(chan *heir, 1)}
 	result, err := s.run(ctx)
 	s.leaveAgones()
 	s.flight.close()
-	err = errors.Join(err, s.closeFiles(), b.Close())
+	err = errors.Join(err, s.shut(), b.Close())
+	if s.server != nil { // it plays on
+		s.server.answer(err)
+	}
 	if result != nil {
 		result.finish(b)
 	}
@@ -185,24 +197,21 @@ func (s *Server) run(ctx context.Context) (result *Result, err error) {
 	for _, line := range doom.Replaced(s.game.Maps) {
 		fmt.Fprintln(s.o.Say, "frogpond:", line)
 	}
-	if err := s.openFiles(); err != nil {
-		return nil, err
+	if s.o.Upgrade {
+		if s.server, err = s.callServer(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.server == nil {
+		if err := s.open(); err != nil {
+			return nil, err
+		}
 	}
 	defer func() {
 		if s.socket != nil {
 			err = errors.Join(err, s.socket.Close())
 		}
 	}()
-	stopWeb, err := s.serveWeb()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, stopWeb()) }()
-	stopHealth, err := s.serveHealth()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, stopHealth()) }()
 	result = &Result{s: s}
 	for again := true; again && err == nil; {
 		again, err = s.serve(ctx, result)
@@ -239,12 +248,25 @@ func (s *Server) serve(ctx context.Context, result *Result) (again bool, err err
 	result.listen()
 	s.takePulse()
 	s.serving.Store(true)
-	again = s.wait(ctx)
-	result.signal()
-	if !again {
-		s.drain()
+	if s.server != nil {
+		s.server.answer(nil)
+		s.server = nil
 	}
-	s.stop()
+	for again = s.wait(ctx); s.heir != nil; again = s.wait(ctx) {
+		result.signal()
+		if s.handed = s.handOver(s.heir); s.handed {
+			break
+		}
+		s.heir = nil
+		result.count()
+	}
+	if !s.handed {
+		result.signal()
+		if !again {
+			s.drain()
+		}
+		s.stop()
+	}
 	result.add()
 	err = s.end()
 	if failure := s.failure.Load(); failure != nil {
@@ -291,6 +313,14 @@ func (s *Server) build(ctx context.Context) (err error) {
 		return err
 	}
 	s.loader = &loader{s: s, crew: game.Alone(s.b, s.o.Workers), slots: s.b.Slots("level")}
+	if s.server != nil {
+		if err = s.inherit(); err == nil {
+			err = s.open()
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if s.checkpoints != nil {
 		for room, err := range s.checkpoints.All() {
 			if err != nil {
@@ -355,6 +385,8 @@ func (s *Server) wait(ctx context.Context) (again bool) {
 		select {
 		case <-s.o.Reload:
 			reload = true
+		case s.heir = <-s.heirs:
+			return false
 		default:
 		}
 		if reload && s.players() == 0 {
@@ -405,7 +437,7 @@ func (s *Server) end() (err error) {
 
 func (s *Server) release() (err error) {
 	for _, r := range s.rooms {
-		for _, p := range []*play{r.play, r.ended, r.next.Load(), r.gone.Load()} {
+		for _, p := range []*play{r.play, r.ended, r.next.Load(), r.gone.Load(), r.spare} {
 			if p != nil {
 				err = errors.Join(err, p.region.Release(context.Background()))
 			}
@@ -442,6 +474,31 @@ func (s *Server) take(ctx context.Context, plan budget.Plan) error {
 
 func (s *Server) now() time.Duration { return time.Since(s.began) }
 
+// open opens all that only one server at a time can have, but for the socket.
+func (s *Server) open() (err error) {
+	if err = s.openFiles(); err == nil {
+		s.stopWeb, err = s.serveWeb()
+	}
+	if err == nil {
+		s.stopHealth, err = s.serveHealth()
+	}
+	if err == nil {
+		err = s.awaitHeir()
+	}
+	return err
+}
+
+// shut closes all that open opened.
+func (s *Server) shut() (err error) {
+	for _, stop := range []*func() error{&s.stopHeirs, &s.stopHealth, &s.stopWeb} {
+		if *stop != nil {
+			err = errors.Join(err, (*stop)())
+		}
+		*stop = nil
+	}
+	return errors.Join(err, s.closeFiles())
+}
+
 func (s *Server) openFiles() (err error) {
 	if s.o.Saves != "" {
 		if s.saves, err = disk.OpenSaves(s.o.Saves, s.o.Rooms); err != nil {
@@ -473,6 +530,7 @@ func (s *Server) closeFiles() (err error) {
 	if s.checkpoints != nil {
 		err = errors.Join(err, s.checkpoints.Sync(), s.checkpoints.Close())
 	}
+	s.saves, s.scores, s.checkpoints = nil, nil, nil
 	return err
 }
 

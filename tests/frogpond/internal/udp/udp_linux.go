@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -136,6 +137,7 @@ type Socket struct {
 	count   int
 	failed  syscall.Errno
 	unsent  atomic.Uint64
+	passed  error // the error of Pass
 }
 
 // Listen opens a socket on an address: "127.0.0.1:0", or ":7777" for all addresses of the machine,
@@ -145,14 +147,54 @@ func Listen(address string, buffer int) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Socket{conn: conn.(*net.UDPConn)}
+	return newSocket(conn.(*net.UDPConn), buffer)
+}
+
+// Pass sends the socket to another process, with a text. Both processes then have the socket. Close
+// it in one of them, or stop to receive: each datagram arrives once.
+func (s *Socket) Pass(to *net.UnixConn, text string) error {
+	err := s.raw.Control(func(fd uintptr) {
+		_, _, s.passed = to.WriteMsgUnix([]byte(text), unix.UnixRights(int(fd)), nil)
+	})
+	return errors.Join(err, s.passed)
+}
+
+// Receive waits for a socket that another process passes, and reads the text with it.
+func Receive(from *net.UnixConn, buffer int) (*Socket, error) {
+	text, rights := make([]byte, 512), make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := from.ReadMsgUnix(text, rights)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.Join(errors.New("udp: the other process passed no socket"), err)
+	}
+	list, err := unix.ParseUnixRights(&messages[0])
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(list[0]), "socket")
+	conn, err := net.FilePacketConn(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	u, ok := conn.(*net.UDPConn)
+	if !ok {
+		return nil, errors.Join(errors.New("udp: the other process passed another kind of socket"), conn.Close())
+	}
+	return newSocket(u, buffer)
+}
+
+func newSocket(conn *net.UDPConn, buffer int) (s *Socket, err error) {
+	s = &Socket{conn: conn}
 	if s.raw, err = s.conn.SyscallConn(); err == nil {
 		err = errors.Join(s.raw.Control(func(fd uintptr) {
 			err = errors.Join(s.ask(int(fd), buffer), s.askLocal(int(fd)))
 		}), err)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("udp: %s: %w", address, err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("udp: %s: %w", conn.LocalAddr(), err), conn.Close())
 	}
 	s.receive = s.receiveNow
 	return s, nil

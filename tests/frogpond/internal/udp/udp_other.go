@@ -26,12 +26,16 @@ type Socket struct{}
 func Listen(string, int) (*Socket, error) { return nil, errors.ErrUnsupported }
 
 // Listen returns no Socket, so these methods aren't called.
-func (*Socket) Granted() int                { return 0 }
-func (*Socket) Addr() net.Addr              { return nil }
-func (*Socket) Interrupt() error            { return errors.ErrUnsupported }
-func (*Socket) Resume() error               { return errors.ErrUnsupported }
-func (*Socket) Close() error                { return errors.ErrUnsupported }
-func (*Socket) Receive(*Batch) (int, error) { return 0, errors.ErrUnsupported }
-func (*Socket) Send(*Batch) error           { return errors.ErrUnsupported }
-func (*Socket) Unsent() uint64              { return 0 }
-func (*Socket) Dropped() uint64             { return 0 }
+func (*Socket) Granted() int                     { return 0 }
+func (*Socket) Addr() net.Addr                   { return nil }
+func (*Socket) Interrupt() error                 { return errors.ErrUnsupported }
+func (*Socket) Resume() error                    { return errors.ErrUnsupported }
+func (*Socket) Close() error                     { return errors.ErrUnsupported }
+func (*Socket) Receive(*Batch) (int, error)      { return 0, errors.ErrUnsupported }
+func (*Socket) Send(*Batch) error                { return errors.ErrUnsupported }
+func (*Socket) Pass(*net.UnixConn, string) error { return errors.ErrUnsupported }
+func (*Socket) Unsent() uint64                   { return 0 }
+func (*Socket) Dropped() uint64                  { return 0 }
+
+// Receive returns errors.ErrUnsupported.
+func Receive(*net.UnixConn, int) (*Socket, error) { return nil, errors.ErrUnsupported }
