@@ -213,6 +213,10 @@ func (s *Server) callServer(ctx context.Context) (*heir, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("-upgrade: the server says %q: %w", line, err), conn.Close())
 	}
+	if len(h.maps) > s.o.Rooms { // the server plays on without a pause
+		return nil, errors.Join(fmt.Errorf("-upgrade: the server has %d rooms: raise -rooms to at least that from %d",
+			len(h.maps), s.o.Rooms), conn.Close())
+	}
 	return h, nil
 }
 
