@@ -27,13 +27,15 @@ A server's memory limit is a sum: the plan's resident memory at most, the Go
 runtime's share (go_heap), C's heap (c_heap), the quotas of memory that no other
 part has, and a reserve for the rest of the process: code, thread stacks, C's
 malloc without a c_heap, the kernel's tables and buffers. On nodes with pages of
-64 KiB (--pages) more of the plan is resident. Requests equal limits, for memory
-and CPU. The slots of a region are a counter of rooms. The program must open the
+64 KiB (--pages) more of the plan is resident. A file of checkpoints
+(--checkpoints) is in memory of the pod. Requests equal limits, for memory and
+CPU. The slots of a region are a counter of rooms. The program must open the
 plan in FILE unchanged; Open sets the Go runtime's limit. In the Fleet the
 program calls the SDK of Agones; in the Deployment it answers probes. The first
 check that may restart it comes after 5 seconds, and one more for each 256 MiB
 that Open makes present.`,
 		Example: `  upfront plan fleet serve.json --replicas 40 --reserve 48MiB --cpu 2 --spare 2
+  upfront plan fleet serve.json --checkpoints 20MiB --upgrade
   upfront plan fleet serve.json --only fleet --name frogs | kubectl apply -f -`,
 		Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -59,6 +61,8 @@ that Open makes present.`,
 	c.Flags().StringVar(&f.cpu, "cpu", "1", "processors of a server, as Kubernetes writes them: 2, 0.5, 500m")
 	c.Flags().Var(&f.reserve, "reserve", "memory of the process in addition to the plan and the Go share")
 	c.Flags().Var(&f.pages, "pages", "page size of the nodes: 4KiB or 64KiB")
+	c.Flags().Var(&f.checkpoints, "checkpoints", "size of the file of checkpoints, in /checkpoints (default none)")
+	c.Flags().BoolVar(&f.upgrade, "upgrade", false, "memory for a second server, which takes over in the container")
 	c.Flags().StringVar(&f.rooms, "rooms", "", "region whose slots are rooms (default the one with slots)")
 	c.Flags().IntVar(&f.spare, "spare", 0, "slots that no room uses, such as those for the next maps")
 	return c
@@ -68,7 +72,8 @@ that Open makes present.`,
 type fleetFlags struct {
 	only, name, image, cpu, rooms string
 	replicas, port, spare, health int
-	reserve, pages                sizeFlag
+	reserve, pages, checkpoints   sizeFlag
+	upgrade                       bool
 }
 
 var usualFleet = fleetFlags{reserve: 32 * budget.MiB, pages: 4 * budget.KiB}
@@ -86,6 +91,9 @@ func (s *sizeFlag) Set(text string) error {
 }
 
 func (s *sizeFlag) String() string { // defaults are whole KiB
+	if *s == 0 {
+		return "0"
+	}
 	if *s%sizeFlag(budget.MiB) != 0 {
 		return fmt.Sprintf("%dKiB", *s/sizeFlag(budget.KiB))
 	}
@@ -168,21 +176,29 @@ type sum struct {
 	CHeap   uint64      `json:"c_heap,omitempty"`
 	Quotas  uint64      `json:"quotas,omitempty"` // of memory that no other part has
 	Reserve uint64      `json:"reserve"`
+	Second  uint64      `json:"second,omitempty"` // server, in an upgrade
+	Files   uint64      `json:"checkpoints,omitempty"`
 	Total   uint64      `json:"total"`
 	Cost    budget.Cost `json:"cost"` // of the plan
 	present uint64      // by Open
 }
 
 func (s sum) String() string {
-	cHeap := ""
+	cHeap, more := "", ""
 	if s.CHeap != 0 {
 		cHeap = fmt.Sprintf(" + C heap %d", s.CHeap)
 	}
 	if s.Quotas != 0 {
 		cHeap += fmt.Sprintf(" + quotas %d", s.Quotas)
 	}
-	return fmt.Sprintf("%d bytes: plan %d (of %d addresses) + Go share %d%s + reserve %d",
-		s.Total, s.Plan, s.Cost.Addresses, s.GoShare, cHeap, s.Reserve)
+	if s.Second != 0 {
+		more = fmt.Sprintf(" + second server %d", s.Second)
+	}
+	if s.Files != 0 {
+		more += fmt.Sprintf(" + checkpoints %d", s.Files)
+	}
+	return fmt.Sprintf("%d bytes: plan %d (of %d addresses) + Go share %d%s + reserve %d%s",
+		s.Total, s.Plan, s.Cost.Addresses, s.GoShare, cHeap, s.Reserve, more)
 }
 
 type manifest struct {
@@ -243,7 +259,22 @@ type podTemplate struct {
 	Metadata metadata `json:"metadata"`
 	Spec     struct {
 		Containers []container `json:"containers"`
+		Volumes    []volume    `json:"volumes,omitempty"`
 	} `json:"spec"`
+}
+
+// volume is memory that lasts as long as its pod.
+type volume struct {
+	Name     string `json:"name"`
+	EmptyDir struct {
+		Medium    string `json:"medium"`
+		SizeLimit string `json:"sizeLimit"`
+	} `json:"emptyDir"`
+}
+
+type mount struct {
+	Name      string `json:"name"`
+	MountPath string `json:"mountPath"`
 }
 
 type container struct {
@@ -256,6 +287,7 @@ type container struct {
 		Requests amounts `json:"requests"`
 		Limits   amounts `json:"limits"`
 	} `json:"resources"`
+	Mounts []mount `json:"volumeMounts,omitempty"`
 }
 
 type probe struct {
@@ -325,6 +357,11 @@ func (f fleetFlags) sum(cost budget.Cost) sum {
 		s.Plan = cost.Resident64K
 	}
 	s.Total = s.Plan + s.GoShare + s.CHeap + s.Quotas + s.Reserve
+	if f.upgrade {
+		s.Second = s.Total
+	}
+	s.Files = uint64(f.checkpoints)
+	s.Total += s.Second + s.Files
 	return s
 }
 
@@ -372,6 +409,12 @@ func (f fleetFlags) server(s sum) (p podTemplate) {
 	c.Resources.Limits = amounts{f.cpu, fmt.Sprint(s.Total)}
 	c.Resources.Requests = c.Resources.Limits
 	p.Metadata.Annotations = map[string]string{"upfront-memory": s.String()}
+	if s.Files != 0 {
+		v := volume{Name: "checkpoints"}
+		v.EmptyDir.Medium, v.EmptyDir.SizeLimit = "Memory", fmt.Sprint(s.Files)
+		p.Spec.Volumes = []volume{v}
+		c.Mounts = []mount{{v.Name, "/checkpoints"}}
+	}
 	p.Spec.Containers = []container{c}
 	return p
 }
@@ -385,16 +428,31 @@ const fleetSays = "For Agones: the program must call the SDK's Ready and Health,
 const deploymentSays = "The program must answer GET /healthz and GET /readyz at the port of the\n" +
 	"probes, on all addresses."
 
+const fleetKeeps = "\nAgones replaces a server whose container has ended, with its checkpoints. So let\n" +
+	"a supervisor in the container start the program again."
+
+const deploymentKeeps = "\nA container that restarts finds its checkpoints."
+
+const oneServer = "\nIn an upgrade two plans live for a moment: --upgrade adds the second."
+
 func (m manifests) write(w io.Writer) error {
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
 	memory := strings.Replace(m.Memory.String(), " + ", "\n+ ", 1)
 	for _, d := range []struct {
 		*manifest
-		says string
-	}{{m.Fleet, memory + "\n" + fleetSays}, {m.Deployment, memory + "\n" + deploymentSays}} {
+		says  string
+		keeps string
+	}{{m.Fleet, memory + "\n" + fleetSays, fleetKeeps},
+		{m.Deployment, memory + "\n" + deploymentSays, deploymentKeeps}} {
 		if d.manifest == nil {
 			continue
+		}
+		if m.Memory.Files != 0 {
+			d.says += d.keeps
+			if m.Memory.Second == 0 {
+				d.says += oneServer
+			}
 		}
 		node, err := node(d.manifest)
 		if err != nil {

@@ -49,6 +49,9 @@ func TestPlanFleet(t *testing.T) {
 		"plan fleet SERVE --replicas -1",
 		"plan fleet SERVE --replicas 2147483648",
 		"plan fleet SERVE --only fleet --name on --image no",
+		"plan fleet SERVE --checkpoints 20MiB",
+		"plan fleet SERVE --checkpoints 20MiB --upgrade --only deployment",
+		"plan fleet DIR/none.json --checkpoints 20M",
 		"plan fleet SERVE --only pod",
 		"plan fleet DATA/fine.json",
 		"plan fleet DATA/faulty.json",
@@ -122,6 +125,23 @@ func TestFleetStart(t *testing.T) {
 		if strings.Contains(out, "GOMEMLIMIT") {
 			t.Error("GOMEMLIMIT")
 		}
+	}
+}
+
+// TestFleetCheckpoints: the sum has the memory of the checkpoints and of a second server.
+func TestFleetCheckpoints(t *testing.T) {
+	var m, more struct{ Memory sum }
+	for _, c := range []struct {
+		flags []string
+		to    any
+	}{{nil, &m}, {[]string{"--checkpoints", "20451328", "--upgrade"}, &more}} {
+		code, out, said := runs(append([]string{"plan", "fleet", servePlan, "--json"}, c.flags...)...)
+		if err := json.Unmarshal([]byte(out), c.to); code != codeFine || err != nil {
+			t.Fatal(code, said, err)
+		}
+	}
+	if want := 2*m.Memory.Total + 20451328; more.Memory.Total != want {
+		t.Errorf("%d, not %d", more.Memory.Total, want)
 	}
 }
 
