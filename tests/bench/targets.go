@@ -74,6 +74,7 @@ var targets = []target{
 	{work: "H flush", who: []string{library}, most: 100, gate: inC},
 	{work: "H C's malloc, a front", who: []string{library}, most: 20, gate: inC},
 	{work: "H C's malloc, profiled", who: []string{library}, most: 20, gate: inC},
+	{work: "H a Shared", who: []string{library}, most: 40, gate: inC},
 	{work: "H memory", who: []string{library}, most: 1 / 0.92, gate: count},
 	{work: "H unflushed memory", who: []string{library}, most: 1 / 0.90, gate: count},
 	{work: "H SQLite", who: []string{library}, most: 1.03, of: glibc},

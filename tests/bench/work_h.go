@@ -25,10 +25,10 @@ var workH = work{
 		"third_party/tlsf, without its assertions. A flush has 100,000 live blocks of 16 to 256 bytes. Memory is " +
 		"the smallest block that never refuses one of 210,000 requests, with 10,000 live blocks of " +
 		"16 to 4096 bytes: with parked blocks flushed when a request needs them, and " +
-		"never flushed. A front of C's malloc serves a block of 64 bytes again and again. The stress is a million " +
-		"operations of threads that free each other's blocks, in a process of each malloc: libupfront-malloc.so and " +
-		"the others are preloaded. SQLite and Lua are those of tests/c/clients, with a lock around each call of " +
-		"SQLite's; their rows are the processor's time.",
+		"never flushed. A front of C's malloc, and an arena.Shared, serve a block of 64 bytes again and " +
+		"again. The stress is a million operations of threads that free each other's blocks, in a process of " +
+		"each malloc: libupfront-malloc.so and the others are preloaded. SQLite and Lua are those of " +
+		"tests/c/clients, with a lock around each call of SQLite's; their rows are the processor's time.",
 	columns: []string{library, noFronts, theBuddy, tlsf, glibc, jemalloc, mimalloc},
 	parts: []part{
 		inHeaps("H 16-256 bytes, 1k live", "pair", "pairs", "1000", "256"),
@@ -41,6 +41,7 @@ var workH = work{
 		inHeaps("H numbers", "number", "numbers"),
 		inFront("H C's malloc, a front"),
 		inFront("H C's malloc, profiled", "profiled"),
+		inShared("H a Shared"),
 		inHeaps("H flush", "ns a parked block", "flush"),
 		inHeaps("H memory", timesAsked, "memory"),
 		inHeaps("H unflushed memory", timesAsked, "unflushed"),
@@ -77,6 +78,26 @@ func inHeaps(name, unit string, args ...string) part {
 		}
 		return whoTook(name, unit, lines)
 	}}
+}
+
+func (h *harness) sharedProgram() (string, error) {
+	return h.programs.compile("shared", "heaps/shared.c", "-pthread")
+}
+
+// inShared measures a malloc and a free through the functions of an arena.Shared without a profile.
+func inShared(name string) part {
+	return part{name: name, heaps: []string{"shared"}, program: (*harness).sharedProgram,
+		measure: func(h *harness) ([]series, error) {
+			program, err := h.sharedProgram()
+			if err != nil {
+				return nil, err
+			}
+			lines, err := fields(program, strconv.Itoa(h.rounds))
+			if err != nil {
+				return nil, err
+			}
+			return whoTook(name, "pair", lines)
+		}}
 }
 
 // frontProgram builds a program whose malloc is that of arena/with/malloc.

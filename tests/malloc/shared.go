@@ -249,7 +249,7 @@ func sharedEnds(a args, out io.Writer) (int, error) {
 		err := errors.Join(r.make("heap", s.BytesUnzeroed(3<<20, 64)), fill("level", 4))
 		outer := *r
 		inner := s.Open("inner")
-		err = errors.Join(r.make("buddy", inner.BytesUnzeroed(3<<20, 64)), fill("scope", 8), inner.Close())
+		err = errors.Join(err, r.make("buddy", inner.BytesUnzeroed(3<<20, 64)), fill("scope", 8), inner.Close())
 		*r = outer
 		if live, _ := inArenas(); live.objects != 4*C.UPFRONT_PROFILE_OBJECT {
 			err = errors.Join(err, fmt.Errorf("%d bytes are in the profile", live.bytes))
@@ -260,9 +260,13 @@ func sharedEnds(a args, out io.Writer) (int, error) {
 		return 0, err
 	}
 	// the profile doesn't know when an arena outside a budget ends
+	counts := r.c.malloc
 	if err = r.make("heap", arena.NewBlock(4<<20, 64)); err == nil {
 		r.shared.Alloc(certain, 16)
 		err = empty("NewBlock")
+	}
+	if r.c.malloc == counts {
+		return 1, errors.New("a Shared without a profile has functions that count bytes")
 	}
 	return 0, err
 }
