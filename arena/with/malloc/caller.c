@@ -416,13 +416,16 @@ void upfront_c_begin(void) {
         traces = with;
 }
 
-/* Reports whether so many bytes of the stack are left. The stack of a signal handler is at most as
+/* Reports whether so many bytes of the stack are left. A guard may be as small as one page, with
+ * another thread's stack below it, so each page counts. The stack of a signal handler is at most as
  * large as sigaltstack says. */
 static int has_stack(uintptr_t bytes) {
-    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+    enum { GUARD = 4096 };
+    uintptr_t sp = (uintptr_t)__builtin_frame_address(0), at;
     stack_t alternative;
-    if (!is_readable((sp - bytes) & ~(uintptr_t)7))
-        return 0;
+    for (at = GUARD; at <= bytes; at += GUARD)
+        if (!is_readable((sp - at) & ~(uintptr_t)7))
+            return 0;
     return sigaltstack(NULL, &alternative) != 0 || (alternative.ss_flags & SS_ONSTACK) == 0 ||
            sp - (uintptr_t)alternative.ss_sp >= bytes;
 }
