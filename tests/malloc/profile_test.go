@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -91,20 +92,43 @@ func assertWhole(t *testing.T, out string) {
 func TestProfileStorm(t *testing.T) {
 	t.Parallel()
 	step.Needs(t, step.Check)
-	storms(t, os.Args[0])
+	storms(t, os.Args[0], "c++", few(step.Pick(0, 400, 20_000)))
 }
 
-func storms(t *testing.T, path string) {
+// TestProfileStormForArm64 is TestProfileStorm of a program for arm64, under an emulator.
+func TestProfileStormForArm64(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Gate)
+	if arena_c.Race || arena_c.Checked || runtime.GOARCH == "arm64" {
+		t.Skip("one build is enough, and on arm64 the other test")
+	}
+	for tool, debian := range map[string]string{"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
+		"aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu", "qemu-aarch64-static": "qemu-user-static"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			step.Lacks(t, tool, debian)
+		}
+	}
+	path := t.TempDir() + "/malloc"
+	cmd := exec.Command("go", "build", "-o", path, ".")
+	cmd.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=1", "CC=aarch64-linux-gnu-gcc")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	script := fmt.Sprintf("#!/bin/sh\nexec qemu-aarch64-static -L /usr/aarch64-linux-gnu %s \"$@\"\n", path)
+	require.NoError(t, os.WriteFile(path+".sh", []byte(script), 0o700))
+	storms(t, path+".sh", "aarch64-linux-gnu-g++", step.Pick(0, 100, 2000))
+}
+
+// storms runs the program with a library by that compiler.
+func storms(t *testing.T, path, compiler string, rounds int) {
 	t.Helper()
 	dir := t.TempDir()
 	library := dir + "/libstorm.so"
 	for _, name := range []string{library, library + ".copy"} {
-		cmd := exec.Command("c++", "-std=c++17", "-O2", "-fPIC", "-shared", "-fomit-frame-pointer", "-Wall", "-Wextra",
+		cmd := exec.Command(compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-fomit-frame-pointer", "-Wall", "-Wextra",
 			"-Werror", "testdata/storm.cpp", "-o", name)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
-	rounds := few(step.Pick(0, 400, 20_000))
 	for _, size := range []string{"-size 64MiB -profile 16KiB", "-size 64MiB"} {
 		assertWhole(t, endsFile(t, path, fmt.Sprintf("%s storm %s %d", size, library, rounds)))
 	}
