@@ -2,6 +2,7 @@ package save_test
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 
@@ -77,6 +78,19 @@ func newer[T any](t testing.TB, load, byHand func(p *program, root *T)) func(fil
 	}
 }
 
+// Rows of the page's table that have several changes.
+const (
+	widened    = "a wider number: int16 to int64, uint8 to int32, float32 to float64"
+	narrowed   = "a narrower number, or a field of another type"
+	lengthened = "a longer array, `arena.Inline` or array behind an `arena.Slice`"
+	enlarged   = "a larger list, deque or map, or other keys and values"
+	reduced    = "a smaller pool or container"
+	added      = "a pool, a container or `Values` that is new"
+	removed    = "a pool, a container or `Values` that goes"
+	reorders   = "pools of one type in another order"
+	refusing   = "an `arena.Heap`, another allocator, a graph's instances, a cache"
+)
+
 // change is a row of the page's table: the change of a type, the file of the older program, and the
 // programs that read it, each with a part of its error; "" if it converts.
 type change struct {
@@ -108,7 +122,7 @@ func fieldChanges(t testing.TB) (list []change) {
 			Y, X   int32
 		}
 		made := Frog{X: -1, Y: 2, Age: 40_000, Mood: 7}
-		list = append(list, change{"a new field, and others that moved", file, []func([]byte) error{
+		list = append(list, change{"a new field", file, []func([]byte) error{
 			newer(t, versioned[Frog](), func(_ *program, f *Frog) { *f = made }),
 			newer(t, versioned[Frog](save.Converted(func(_ struct{}, f *Frog) { f.Health = 100 })),
 				func(_ *program, f *Frog) { *f = made; f.Health = 100 }),
@@ -122,7 +136,7 @@ func fieldChanges(t testing.TB) (list []change) {
 			_    [6]byte
 		}
 		byHand := func(_ *program, f *Frog) { *f = Frog{X: -1, Y: 2, Age: 40_000} }
-		list = append(list, change{"a field that goes", file, []func([]byte) error{
+		list = append(list, change{"a field goes", file, []func([]byte) error{
 			newer(t, versioned[Frog](), nil),
 			newer(t, versioned[Frog](save.Dropped("save_test.Frog.Mood")), byHand),
 		}, []string{`save_test.Frog.Mood (uint8): missing: list save.Dropped("save_test.Frog.Mood"), or save.Renamed`,
@@ -136,7 +150,7 @@ func fieldChanges(t testing.TB) (list []change) {
 			_     [5]byte
 		}
 		byHand := func(_ *program, f *Frog) { *f = Frog{X: -1, Y: 2, Ticks: 40_000, Mood: 7} }
-		list = append(list, change{"a field with another name", file, []func([]byte) error{
+		list = append(list, change{"a field gets another name", file, []func([]byte) error{
 			newer(t, versioned[Frog](), nil),
 			newer(t, versioned[Frog](save.Renamed("save_test.Frog.Age", "Ticks")), byHand),
 			newer(t, func(p *program, _ *Frog) { // twice
@@ -152,7 +166,7 @@ func fieldChanges(t testing.TB) (list []change) {
 			Mood uint8
 			_    [5]byte
 		}
-		list = append(list, change{"a type with another name", file, []func([]byte) error{
+		list = append(list, change{"a type gets another name", file, []func([]byte) error{
 			newer(t, versioned[Toad](), nil),
 			newer(t, versioned[Toad](save.Renamed("save_test.Frog", "save_test.Toad")),
 				func(_ *program, f *Toad) { *f = Toad{X: -1, Y: 2, Age: 40_000, Mood: 7} }),
@@ -165,7 +179,7 @@ func fieldChanges(t testing.TB) (list []change) {
 			Age  int32
 			_    [4]byte
 		}
-		list = append(list, change{"wider integers", file, []func([]byte) error{newer(t, versioned[Frog](),
+		list = append(list, change{widened, file, []func([]byte) error{newer(t, versioned[Frog](),
 			func(_ *program, f *Frog) { *f = Frog{X: -1, Y: 2, Age: 40_000, Mood: 7} })}, []string{""}})
 	}()
 	func() {
@@ -176,7 +190,7 @@ func fieldChanges(t testing.TB) (list []change) {
 			_    [6]byte
 		}
 		type frog0 struct{ Age uint16 }
-		list = append(list, change{"a narrower integer", file, []func([]byte) error{
+		list = append(list, change{narrowed, file, []func([]byte) error{
 			newer(t, versioned[Frog](), nil),
 			newer(t, versioned[Frog](save.Converted(func(old frog0, f *Frog) { f.Age = uint8(old.Age >> 8) })),
 				func(_ *program, f *Frog) { *f = Frog{X: -1, Y: 2, Age: 156, Mood: 7} }),
@@ -191,7 +205,7 @@ func fieldChanges(t testing.TB) (list []change) {
 			_    [5]byte
 		}
 		type frog0 struct{ Y, X int32 }
-		list = append(list, change{"another type", file, []func([]byte) error{
+		list = append(list, change{narrowed, file, []func([]byte) error{
 			newer(t, versioned[Frog](), nil),
 			newer(t, versioned[Frog](save.Converted(func(old frog0, f *Frog) {
 				f.X, f.Y = float64(old.X)/2, float64(old.Y)
@@ -214,7 +228,7 @@ func arrayChanges(t testing.TB) (list []change) {
 			Name arena.Inline[[12]byte]
 			Eggs [5]uint32
 		}
-		list = append(list, change{"a longer array", file, []func([]byte) error{newer(t, versioned[Nest](),
+		list = append(list, change{lengthened, file, []func([]byte) error{newer(t, versioned[Nest](),
 			func(_ *program, n *Nest) { n.Eggs = [5]uint32{1, 2, 3}; n.Name.Set("ada") })}, []string{""}})
 	}()
 	func() {
@@ -257,13 +271,13 @@ func enumChanges(t testing.TB) (list []change) {
 		}, []string{`save_test.Mood.Calm (2 here, and 0 in the file): renumbered: list save.Renumbered("save_test.Mood") ` +
 			"(and 1 more", "", "type save_test.Mood: the enumerators [{Calm 1}], in the file [{Calm 0} {Angry 1} " +
 			"{Asleep 2}]"}},
-		{"an enumerator that goes", file, []func([]byte) error{
+		{"an enumerator that goes or gets another name", file, []func([]byte) error{
 			newer(t, with("Calm Angry"), nil),
 			newer(t, with("Calm Angry", save.Dropped("save_test.Mood.Asleep")), nil),
 			newer(t, with("Calm Angry Tired", save.Renamed("save_test.Mood.Asleep", "Tired")), is(1, 2)),
 		}, []string{`save_test.Mood.Asleep (2): missing: list save.Dropped("save_test.Mood.Asleep"), or save.Renamed`,
 			"Frog.Was: 2 is no enumerator of save_test.Mood that is here", ""}},
-		{"enumerators that the file doesn't have", older(t, is(1, 2)), []func([]byte) error{
+		{"a new enumerator", older(t, is(1, 2)), []func([]byte) error{
 			newer(t, with("Calm Angry Asleep"), is(1, 2))}, []string{""}},
 	}
 }
@@ -294,7 +308,7 @@ func poolChanges(t testing.TB) (list []change) {
 			pool = frogs.HandlePool(p.scope, 9)
 		}, func(_ *program, root *Pond) { play(pool, root) })
 	}
-	list = append(list, change{"a larger pool", file, []func([]byte) error{larger(),
+	list = append(list, change{"a larger pool; its handles stay valid", file, []func([]byte) error{larger(),
 		newer(t, func(p *program, _ *Pond) { p.state.Version(1); frogs.HandlePool(p.scope, 5) }, nil),
 		newer(t, func(p *program, _ *Pond) { p.state.Version(1) }, nil),
 		newer(t, versioned[Pond](save.Dropped("save_test.Frog")), func(*program, *Pond) {}),
@@ -326,13 +340,13 @@ func poolChanges(t testing.TB) (list []change) {
 		frogs.Pool(p.scope, 4).Get().X = 1
 	})
 	list = append(list,
-		change{"two pools of one type in another order", old, []func([]byte) error{
+		change{reorders, old, []func([]byte) error{
 			newer(t, named("blues", "reds", pools), byHand),
 			newer(t, func(p *program, _ *Pond) { frogs.Pool(p.scope, 4); frogs.Pool(p.scope, 4) }, nil)},
 			[]string{"", `the version of region level: 0 here, and 1 in the file`}},
-		change{"pools that get names", unnamed, []func([]byte) error{
+		change{reorders, unnamed, []func([]byte) error{
 			newer(t, named("blues", "reds", pools), byHand)}, []string{""}},
-		change{"another number of pools without names", unnamed, []func([]byte) error{
+		change{reorders, unnamed, []func([]byte) error{
 			newer(t, func(p *program, _ *Pond) { p.state.Version(1); frogs.Pool(p.scope, 4) }, nil)},
 			[]string{"pool of save_test.Frog (4 chunks): another number of them here: name them with State.Name"}})
 	return list
@@ -377,7 +391,7 @@ func containerChanges(t testing.TB) (list []change) {
 		play(x)
 	})
 	var x *all
-	list = append(list, change{"larger containers", file, []func([]byte) error{
+	list = append(list, change{enlarged, file, []func([]byte) error{
 		newer(t, func(p *program, _ *uint64) { p.state.Version(1); x = makes(p, 20) }, func(*program, *uint64) {
 			x.line.PushBack(Fly{1})
 			play(x)
@@ -397,7 +411,7 @@ func containerChanges(t testing.TB) (list []change) {
 			names container.StringMap[Fly]
 		}
 		var x *all
-		list = append(list, change{"keys and values of containers with a new field", file, []func([]byte) error{
+		list = append(list, change{enlarged, file, []func([]byte) error{
 			newer(t, func(p *program, _ *uint64) {
 				p.state.Version(1)
 				x = new(all)
@@ -431,9 +445,19 @@ func containerChanges(t testing.TB) (list []change) {
 // TestConversions: each change of the page's table converts as the page says, into the state that
 // is made by hand, or is refused by name.
 func TestConversions(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(text), "| change | result |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := map[string]bool{}
+	for _, line := range strings.Split(table, "\n") {
+		rows[strings.Split(line, " | ")[0][len("| "):]] = false
+	}
 	for _, list := range [][]change{fieldChanges(t), arrayChanges(t), enumChanges(t), poolChanges(t),
-		containerChanges(t)} {
+		containerChanges(t), numberChanges(t), partChanges(t), refusedChanges(t)} {
 		for _, c := range list {
+			assert.Contains(t, rows, c.what)
+			rows[c.what] = true
 			for i, now := range c.now {
 				err := now(c.file)
 				if want := c.errs[i]; want == "" {
@@ -443,5 +467,8 @@ func TestConversions(t *testing.T) {
 				}
 			}
 		}
+	}
+	for row, has := range rows {
+		assert.True(t, has, "no change is of the row %q", row)
 	}
 }
