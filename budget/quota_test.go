@@ -17,6 +17,7 @@ import (
 
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
+	"github.com/upfront-mem/upfront/platform"
 )
 
 func openQuotas(t testing.TB, quotas ...budget.QuotaPlan) *budget.Budget {
@@ -593,5 +594,164 @@ func TestSlotsWithoutWaiters(t *testing.T) {
 	for _, room := range held {
 		require.NoError(t, room.Release(t.Context()))
 	}
+	require.NoError(t, b.Close())
+}
+
+// TestQuotasAreSummands: a quota of the process's memory is a part of the plan's sum, and a Go heap
+// of the Rest leaves it free. A quota in another part isn't counted twice, and one of a device isn't
+// the process's.
+func TestQuotasAreSummands(t *testing.T) {
+	const size = 100 * budget.MiB
+	group := platform.Limit{Name: "cgroup memory.max", Bytes: 512 * budget.MiB, Raise: "docker run --memory"}
+	share := func(in string) uint64 {
+		defer budget.SetGoMemory(0, 0)()
+		defer budget.SetLimits(group)()
+		plan := restful(t)
+		plan.Quotas = []budget.QuotaPlan{{Name: "query", Size: size, In: in}}
+		b, err := budget.Open(plan)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, b.Close()) }()
+		return b.Plan().GoHeap
+	}
+	inGoHeap := share("go_heap")
+	assert.InDelta(t, inGoHeap-size, share(""), budget.MiB) // page tables of the Go heap
+	assert.Equal(t, inGoHeap, share("device"))
+
+	plan := small()
+	plan.Quotas = []budget.QuotaPlan{{Name: "query", Size: size}, {Name: "gpu", Size: size, In: "device"}}
+	cost, err := plan.Cost()
+	require.NoError(t, err)
+	assert.EqualValues(t, size, cost.Quotas)
+	assert.Contains(t, cost.String(), ", quotas 102400KiB")
+	assert.Contains(t, plan.String(), "quota in device")
+	plan.Quotas[0].Size = budget.GiB
+	restore := budget.SetLimits(group)
+	_, err = budget.Open(plan)
+	restore()
+	assert.ErrorContains(t, err, "quotas 1048576KiB")
+	assert.ErrorContains(t, err, "lower quotas (1GiB) in the plan")
+}
+
+// TestQuotaGivesBack: bytes that were granted as ctx ended are given back.
+func TestQuotaGivesBack(t *testing.T) {
+	b := openQuotas(t, budget.QuotaPlan{Name: "query", Size: 10})
+	q := b.Quota("query")
+	for range 500 {
+		r := reserve(t, q, 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := q.Reserve(ctx, 10)
+			ended <- err
+		}()
+		for budget.QuotaWaiting(q) == 0 {
+			runtime.Gosched()
+		}
+		cancel()
+		r.Release()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.Zero(t, b.Published().Arena("query").Used)
+	}
+	require.NoError(t, b.Close())
+}
+
+// TestQuotaFaults: errors of quotas in a plan name the key.
+func TestQuotaFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"query": 0}`:                                    "quotas.query.size: 0 is out of range: give 1 to 64TiB",
+		`{"query": "1kb"}`:                                `quotas.query: "1kb" is not a size`,
+		`{"Query": 1}`:                                    `quotas.Query: "Query" has "Q"`,
+		`{"frame": 1}`:                                    `quotas.frame: "frame" is the name of another part`,
+		`{"level": 1}`:                                    `quotas.level: "level" is the name of another part`,
+		`{"query": 1, "query": 2}`:                        "quotas.query: given twice",
+		`{"query": {"size": 9, "in": "c_heap"}}`:          `quotas.query.in: "c_heap" is no part of the plan`,
+		`{"query": {"size": 9, "tenants": 70000}}`:        "quotas.query.tenants: 70000 is out of range",
+		`{"query": {"size": 9, "tenant": 4}}`:             "quotas.query.tenant: 4, but quotas.query.tenants is 0",
+		`{"query": {"size": 9, "tenant":10,"tenants":1}}`: "quotas.query.tenant: 10 is more than the size, 9",
+		`{"query": {"size":9,"waiters":3,"tenants":3}}`:   "quotas.query.waiters: 3 is out of range",
+		`{"query": {"size": 9, "piece": 2}}`:              "quotas.query.piece: 2 isn't a power of two that divides",
+		`{"query": {"size": 9, "piece": 3}}`:              "quotas.query.piece: 3 isn't a power of two",
+		`{"query": {"size": 9, "enforce": 0}}`:            "quotas.query.enforce: 0 is neither true nor false",
+		`{"query": {"size": 9, "warn": "100%"}}`:          "quotas.query.warn: 100% is out of range",
+		`{"query": {"sise": 9}}`:                          "quotas.query.sise: no such key",
+	} {
+		_, err := budget.ParsePlan([]byte(`{"name": "db", "regions": [{"name": "level", "size": 1}], "quotas": ` + text + "}"))
+		assert.ErrorContains(t, err, want, text)
+	}
+	plan, err := budget.ParsePlan([]byte(`{"name": "db", "quotas": {"query": {"size": 9, "enforce": true}, "gpu": 8}}`))
+	require.NoError(t, err)
+	assert.Equal(t, []budget.QuotaPlan{{Name: "query", Size: 9}, {Name: "gpu", Size: 8}}, plan.Quotas)
+}
+
+// TestQuotaSuggest: an observed quota gets its highest sum, and one that was too small keeps its
+// size at least.
+func TestQuotaSuggest(t *testing.T) {
+	report := func(observe bool, n ...uint64) budget.Report {
+		b := openQuotas(t, budget.QuotaPlan{Name: "query", Size: 1000, Tenants: 2, Piece: 8, Observe: observe})
+		var list []*budget.Reservation
+		for i, n := range n {
+			r, err := tenantOf(t, b.Quota("query"), fmt.Sprint(i%2)).Reserve(t.Context(), n)
+			assert.Equal(t, !observe && n > 1000, err != nil)
+			list = append(list, &r)
+		}
+		for _, r := range list {
+			r.Release()
+		}
+		require.NoError(t, b.Close())
+		return b.Report()
+	}
+	for _, c := range []struct {
+		reports      []budget.Report
+		size, tenant uint64
+	}{
+		{[]budget.Report{report(true, 700, 600, 91)}, 1400, 800},
+		{[]budget.Report{report(true, 100, 90)}, 200, 104},
+		{[]budget.Report{report(true, 100, 90), report(true, 50, 200)}, 256, 200},
+		{[]budget.Report{report(false, 100, 90, 1001)}, 1000, 0},
+		{[]budget.Report{report(false)}, 1000, 0},
+	} {
+		plan, err := budget.Suggest(c.reports...)
+		require.NoError(t, err)
+		assert.Equal(t, c.size, plan.Quotas[0].Size)
+		assert.Equal(t, c.tenant, plan.Quotas[0].Tenant)
+		require.NoError(t, plan.Headroom(10).Check())
+		assert.GreaterOrEqual(t, plan.Headroom(10).Quotas[0].Size, c.size+c.size/10)
+	}
+}
+
+// TestSlotsWaitIsKept: a slot that is free for a goroutine that waited isn't another's.
+func TestSlotsWaitIsKept(t *testing.T) {
+	plan := rooms(false)
+	plan.Regions[1].Slots, plan.Regions[1].Waiters = 1, 3
+	b, err := budget.Open(plan)
+	require.NoError(t, err)
+	s := b.Slots("room")
+	var owners atomic.Int64
+	var all sync.WaitGroup
+	for g := range 4 {
+		all.Go(func() {
+			for range 200 {
+				room, err := budget.Region{}, error(nil)
+				if g == 0 {
+					room, err = s.AcquireAt(0)
+				} else {
+					room, err = s.AcquireWait(t.Context())
+				}
+				if g == 0 && err != nil {
+					assert.ErrorIs(t, err, budget.ErrNoSlot)
+					runtime.Gosched()
+					continue
+				}
+				if !assert.NoError(t, err) {
+					return
+				}
+				assert.EqualValues(t, 1, owners.Add(1))
+				owners.Add(-1)
+				assert.NoError(t, room.Release(t.Context()))
+			}
+		})
+	}
+	all.Wait()
+	assert.Equal(t, 1, s.Available())
 	require.NoError(t, b.Close())
 }
