@@ -719,39 +719,35 @@ func TestQuotaSuggest(t *testing.T) {
 	}
 }
 
-// TestSlotsWaitIsKept: a slot that is free for a goroutine that waited isn't another's.
+// TestSlotsWaitIsKept: the slot of a goroutine that has waited isn't another's.
 func TestSlotsWaitIsKept(t *testing.T) {
 	plan := rooms(false)
-	plan.Regions[1].Slots, plan.Regions[1].Waiters = 1, 3
+	plan.Regions[1].Slots, plan.Regions[1].Waiters = 1, 1
 	b, err := budget.Open(plan)
 	require.NoError(t, err)
 	s := b.Slots("room")
-	var owners atomic.Int64
-	var all sync.WaitGroup
-	for g := range 4 {
-		all.Go(func() {
-			for range 200 {
-				room, err := budget.Region{}, error(nil)
-				if g == 0 {
-					room, err = s.AcquireAt(0)
-				} else {
-					room, err = s.AcquireWait(t.Context())
-				}
-				if g == 0 && err != nil {
-					assert.ErrorIs(t, err, budget.ErrNoSlot)
-					runtime.Gosched()
-					continue
-				}
-				if !assert.NoError(t, err) {
-					return
-				}
-				assert.EqualValues(t, 1, owners.Add(1))
-				owners.Add(-1)
-				assert.NoError(t, room.Release(t.Context()))
-			}
-		})
+	for range 300 {
+		room, err := s.AcquireWait(t.Context())
+		require.NoError(t, err)
+		served := make(chan budget.Region)
+		go func() {
+			room, err := s.AcquireWait(t.Context())
+			assert.NoError(t, err)
+			served <- room
+		}()
+		for b.Published().Arena("room 0").Waits.Waiting == 0 {
+			runtime.Gosched()
+		}
+		require.NoError(t, room.Release(t.Context()))
+		_, err = s.AcquireAt(0)
+		assert.ErrorIs(t, err, budget.ErrNoSlot)
+		_, err = s.Acquire()
+		assert.ErrorIs(t, err, budget.ErrNoSlot)
+		if room = <-served; t.Failed() {
+			return
+		}
+		require.NoError(t, room.Release(t.Context()))
 	}
-	all.Wait()
 	assert.Equal(t, 1, s.Available())
 	require.NoError(t, b.Close())
 }

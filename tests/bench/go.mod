@@ -11,6 +11,7 @@ require (
 	github.com/upfront-mem/upfront v0.0.0
 	github.com/upfront-mem/upfront/arena/with/sqlite v0.0.0
 	github.com/upfront-mem/upfront/budget/with/pprof v0.0.0
+	golang.org/x/sync v0.23.0
 	modernc.org/memory v1.12.1
 )
 

@@ -28,7 +28,7 @@ import (
 )
 
 var works = []work{workA, workB, workC, workD, workE, workF, workG, workH, workI, workJ, workK, workL, workM, workN,
-	workO, workP, workR, workS, workT, workV}
+	workO, workP, workQ, workR, workS, workT, workV}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "-child" {

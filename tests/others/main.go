@@ -15,6 +15,7 @@ import (
 	"github.com/upfront-mem/upfront/tests/others/fight"
 	"github.com/upfront-mem/upfront/tests/others/guests"
 	"github.com/upfront-mem/upfront/tests/others/index"
+	"github.com/upfront-mem/upfront/tests/others/queries"
 	"github.com/upfront-mem/upfront/tests/others/row"
 	"github.com/upfront-mem/upfront/tests/others/sqlite"
 	"github.com/upfront-mem/upfront/tests/others/trees"
@@ -27,6 +28,7 @@ var programs = slices.Concat(
 	fight.Programs(),
 	guests.Programs(),
 	trees.Programs(),
+	queries.Programs(),
 )
 
 func main() {
