@@ -124,8 +124,8 @@ func storms(t *testing.T, path, compiler string, rounds int) {
 	dir := t.TempDir()
 	library := dir + "/libstorm.so"
 	for _, name := range []string{library, library + ".copy"} {
-		cmd := exec.Command(compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-fomit-frame-pointer", "-Wall", "-Wextra",
-			"-Werror", "testdata/storm.cpp", "-o", name)
+		cmd := exec.Command(compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-fomit-frame-pointer", "-Wall",
+			"-Wextra", "-Werror", "testdata/storm.cpp", "-o", name)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}

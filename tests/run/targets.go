@@ -228,4 +228,5 @@ func (t targets) packages() (list []string) {
 
 // debian are the packages that the tests and steps need.
 var debian = []string{"chromium", "clang", "freedoom", "g++-aarch64-linux-gnu", "libenet-dev", "libjemalloc2",
-	"liblua5.4-dev", "libmimalloc-dev", "libphysfs-dev", "libsqlite3-dev", "lld", "musl-tools", "pkg-config", "strace", "valgrind"}
+	"liblua5.4-dev", "libmimalloc-dev", "libphysfs-dev", "libsqlite3-dev", "lld", "musl-tools", "pkg-config", "strace",
+	"valgrind"}
