@@ -40,6 +40,7 @@ var roots = scope.Plain[uint64]()
 // region is a heap or a buddy in the region level of a budget, for C.
 type region struct {
 	budget *budget.Budget
+	heap   arena.Heap
 	shared arena.Shared
 	reset  func()
 	stats  func() arena.HeapStats
@@ -70,10 +71,10 @@ func (r *region) make(kind string, block []byte) (err error) {
 		r.shared, err = b.Shared()
 		r.reset, r.stats = b.Reset, b.Stats
 	} else {
-		var h arena.Heap
-		if h, err = arena.NewHeap(block, 256); err != nil {
+		if r.heap, err = arena.NewHeap(block, 256); err != nil {
 			return err
 		}
+		h := r.heap
 		r.shared, err = h.Shared()
 		r.reset, r.stats = h.Reset, h.Stats
 	}
@@ -309,7 +310,7 @@ type block struct {
 func sharedStates(a args, out io.Writer) (int, error) {
 	const size, blocks, slots = 8 << 20, 12, 4
 	n := rand.New(rand.NewPCG(a.number(2), 7))
-	r, err := openRegion(size, a[1] == "state", 6)
+	r, err := openRegion(size, a[1] == "state", 7)
 	if err != nil {
 		return 0, err
 	}
@@ -401,7 +402,11 @@ func (r *region) loadState(kind string, size uint64, slots int) (ring *save.Ring
 	var state *save.State
 	_, err = budget.Load(context.Background(), r.budget.Region("level"), func(s scope.Scope) (*region, error) {
 		state, _ = save.Begin(r.budget.Region("level"), s, roots)
-		return r, r.make(kind, s.BytesUnzeroed(int(size), 64))
+		err := r.make(kind, s.BytesUnzeroed(int(size), 64))
+		if kind == "packed" && err == nil {
+			state.Library(r.heap, size)
+		}
+		return r, err
 	})
 	if err != nil {
 		return nil, err
@@ -417,7 +422,7 @@ func (r *region) loadState(kind string, size uint64, slots int) (ring *save.Ring
 // prints the hash and the use at the end.
 func sharedHashes(a args, out io.Writer) (int, error) {
 	const size = 4 << 20
-	r, err := openRegion(size, a[1] == "state", 6)
+	r, err := openRegion(size, a[1] == "state", 7)
 	if err != nil {
 		return 0, err
 	}

@@ -80,7 +80,7 @@ func TestProfileOfSharedStates(t *testing.T) {
 	if arena_c.Race {
 		plays = 3
 	}
-	for _, line := range []string{"heap state 1", "buddy plain 2"} {
+	for _, line := range []string{"heap state 1", "buddy plain 2", "packed state 3"} {
 		out := ends(t, fmt.Sprintf("-size 64MiB -profile 16KiB shared-states %s %d", line, plays))
 		v := numbers(t, out, "restores")
 		assert.Greater(t, v[0], uint64(plays), line)
