@@ -114,6 +114,7 @@ var cases = slices.Concat([]printing{
 	{serve, []string{"--cpu", "9999.999", "--port", "65535", "--replicas", "2147483647", "--name",
 		strings.Repeat("n", 63)}, 66, 6},
 	{serve, []string{"--spare", "65"}, 1, 6},
+	{serve, []string{"--checkpoints", "20MiB"}, 66, 6},
 	{root + "/budget/testdata/plans/server.json", nil, 16, 6},
 	{root + "/budget/testdata/plans/every-key.json", nil, 4096, 5},
 	{root + "/budget/testdata/plans/frogpond.json", nil, 0, 6},
@@ -167,7 +168,9 @@ func (c printing) memory(t *testing.T) int64 {
 	if c.flag("pages", "") == "64KiB" {
 		resident = cost.Resident64K
 	}
-	return int64(resident + cost.GoHeap + cost.CHeap + reserve)
+	checkpoints, err := budget.ParseSize(c.flag("checkpoints", "0"))
+	require.NoError(t, err)
+	return int64(resident + cost.GoHeap + cost.CHeap + reserve + checkpoints)
 }
 
 // check creates both manifests, in a namespace of their own, and compares them with the plan and
@@ -215,6 +218,12 @@ func (c printing) check(t *testing.T, u upfront, s *server, i int) {
 		memory, cpu := server.Resources.Limits[core.ResourceMemory], server.Resources.Limits[core.ResourceCPU]
 		assert.Equal(t, c.memory(t), memory.Value())
 		assert.Positive(t, cpu.MilliValue())
+		for i, v := range pod.Spec.Volumes {
+			assert.Equal(t, core.StorageMediumMemory, v.EmptyDir.Medium)
+			assert.Equal(t, c.flag("checkpoints", ""), fmt.Sprint(v.EmptyDir.SizeLimit.Value()>>20, "MiB"))
+			assert.Equal(t, core.VolumeMount{Name: v.Name, MountPath: "/checkpoints"}, server.VolumeMounts[i])
+		}
+		assert.Equal(t, c.flag("checkpoints", "") != "", len(pod.Spec.Volumes) == 1)
 	}
 	inFleet, alone := template.Template.Spec.Containers[0], d.Spec.Template.Spec.Containers[0]
 	assert.Nil(t, inFleet.LivenessProbe) // Agones adds its own

@@ -74,8 +74,7 @@ func describe(to io.Writer, t reflect.Type) {
 	}
 }
 
-// openCheckpoints opens the file of -checkpoints. It puts a file aside that isn't of this program
-// and its options.
+// openCheckpoints opens the file of -checkpoints. It puts a file that it can't read aside.
 func (s *Server) openCheckpoints() (err error) {
 	name := s.o.Checkpoints
 	plan := save.CheckpointPlan{Slots: s.o.Rooms, Size: checkpointSize, Own: uint64(outlivesSize)}

@@ -66,6 +66,7 @@ func serveAsChild(words []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	fmt.Fprintln(os.Stderr, "joined", result.Joined)
 	fmt.Fprintln(os.Stderr, "dropped", result.Dropped["kernel"], result.Dropped["unsent"])
 	return 0
 }
@@ -205,12 +206,13 @@ func (c *players) silent() time.Duration {
 	return c.silence
 }
 
-// leaves ends the players. None has lost its session or joined twice.
+// leaves ends the players. None has lost its session for another one. A client that heard nothing
+// for 1.5 seconds asks for its session, so there may be more accepts than players.
 func (c *players) leaves(t *testing.T) {
 	t.Helper()
 	c.stop()
 	c.ended.Wait()
-	assert.EqualValues(t, c.bots, c.result.Joined)
+	assert.GreaterOrEqual(t, c.result.Joined, uint64(c.bots))
 	assert.Zero(t, c.result.Refused+c.result.Lost+c.result.WrongStates+c.result.RoomsEnded)
 	c.watcher.leave()
 	assert.Zero(t, c.watcher.Losses+c.watcher.WrongStates+c.watcher.RoomsEnded)
@@ -311,6 +313,7 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
 	<-c.ended
 	assert.Zero(t, c.cmd.ProcessState.ExitCode(), "%s", &c.said)
+	assert.Contains(t, c.said.String(), "joined 0\n")
 	all, n := replay(t, words)
 	assert.Equal(t, all, n, "after an end by a signal the records are whole")
 	files, err := os.ReadDir(words[0])
@@ -360,14 +363,15 @@ func TestUpgrade(t *testing.T) {
 			require.Fail(t, "the server doesn't end", "%s", &c.said)
 		}
 		require.Zero(t, c.cmd.ProcessState.ExitCode(), "%s", &c.said)
-		if !strings.Contains(c.said.String(), "dropped 0 0") {
-			t.Skip(step.Unproven + "the machine is too slow: the system dropped datagrams")
+		c.droppedNothing()
+		if upgrade > 0 {
+			assert.Contains(t, c.said.String(), "joined 0\n")
 		}
 		c = heir
 		c.until(crowd.watcher.sees(3))
 		longest = max(longest, crowd.silent())
 	}
-	trips := p.end(t)
+	trips, lost := p.end()
 	t.Logf("%d upgrades of %d rooms with %d players: %d round trips, the longest %v; the longest silence was %v; "+
 		"resident at the start %d MiB, at the end %d MiB", upgrades, rooms, 2*rooms, trips, p.longest, longest, began,
 		c.resident())
@@ -375,8 +379,18 @@ func TestUpgrade(t *testing.T) {
 	require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
 	<-c.ended
 	assert.Zero(t, c.cmd.ProcessState.ExitCode(), "%s", &c.said)
+	c.droppedNothing()
+	assert.Empty(t, lost, "round trips, of %d", trips)
 	all, n := replay(t, words)
 	assert.Equal(t, all, n)
+}
+
+// droppedNothing skips the test if the system dropped datagrams of a server that has ended: if the
+// machine stalls for seconds, the socket's buffer is full.
+func (c *child) droppedNothing() {
+	if !strings.Contains(c.said.String(), "dropped 0 0\n") {
+		c.t.Skip(step.Unproven+"the machine is too slow: the system dropped datagrams: ", &c.said)
+	}
 }
 
 func grantedBy(t *testing.T, c *child) (bytes int) {
@@ -391,8 +405,8 @@ type probe struct {
 	conn          *net.UDPConn
 	quit          chan struct{}
 	sending, done sync.WaitGroup
-	sent          []time.Time
 	mu            sync.Mutex
+	sent          []time.Time // zero: answered
 	came          int
 	longest       time.Duration
 }
@@ -431,6 +445,7 @@ func startProbe(t *testing.T, to *net.UDPAddr) *probe {
 			if reason == 0 {
 				p.came++
 				p.longest = max(p.longest, time.Since(p.sent[nonce-1]))
+				p.sent[nonce-1] = time.Time{}
 			}
 			p.mu.Unlock()
 		}
@@ -438,19 +453,27 @@ func startProbe(t *testing.T, to *net.UDPAddr) *probe {
 	return p
 }
 
-// end returns the number of round trips, when all are over.
-func (p *probe) end(t *testing.T) int {
+// end returns the number of round trips, when all are over, and the numbers of those that were
+// lost.
+func (p *probe) end() (trips int, lost []int) {
 	close(p.quit)
 	p.sending.Wait()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		p.mu.Lock()
-		sent, came := len(p.sent), p.came
+		isOver := p.came == len(p.sent) || time.Now().After(end)
 		p.mu.Unlock()
-		if came == sent {
-			return sent
+		if isOver {
+			break
 		}
-		require.True(t, time.Now().Before(end), "%d of %d round trips are lost", sent-came, sent)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.sent {
+		if !p.sent[i].IsZero() {
+			lost = append(lost, i)
+		}
+	}
+	return len(p.sent), lost
 }
 
 func sizeOf(t *testing.T, words []string) int64 {

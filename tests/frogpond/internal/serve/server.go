@@ -323,11 +323,11 @@ func (s *Server) build(ctx context.Context) (err error) {
 	}
 	if s.checkpoints != nil {
 		for room, err := range s.checkpoints.All() {
-			if err != nil {
-				s.say(err) // the room, if there is one, begins with a new game
-				continue
+			if room < len(s.rooms) {
+				s.rooms[room].isOutlived = true // or refused
+			} else {
+				s.say(err) // -rooms was higher
 			}
-			s.rooms[room].isOutlived = true
 		}
 	}
 	for i, r := range s.rooms {
