@@ -96,8 +96,10 @@ func scriptServer(name string, rooms int) (*budget.Budget, *Server, error) {
 	return b, s, err
 }
 
-// playScript plays until the process is killed.
-func playScript(name string) error {
+func init() { playScript = playRooms }
+
+// playRooms plays until the process is killed.
+func playRooms(name string) error {
 	_, s, err := scriptServer(name, scriptRooms-1)
 	if err != nil {
 		return err

@@ -30,6 +30,9 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
+// playScript plays with the checkpoints of a file until the process is killed. It is set on Linux.
+var playScript func(name string) error
+
 // TestMain runs the program itself if POND is set, a script with the checkpoints of a file if
 // POND_SCRIPT names one, and the tests otherwise.
 func TestMain(m *testing.M) {
