@@ -257,6 +257,9 @@ func PresentOf(c arena_c.ProcessCounts) uint64 { return presentOf(c) }
 // LookOutside looks as Report does, without texts.
 func (b *Budget) LookOutside() Outside { return b.outside(false) }
 
+// QuotaReport describes a quota, without the rest of the budget.
+func QuotaReport(t *Quota) ArenaReport { return t.of.report() }
+
 // QuotaWaiting returns the number of waiters of a quota, without an allocation.
 func QuotaWaiting(t *Quota) int {
 	t.of.mu.Lock()

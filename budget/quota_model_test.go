@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/tests/step"
 )
@@ -136,6 +137,9 @@ func (m *modelQuota) serve(changed int) {
 // bubble. At its end, nothing is left of a schedule.
 func TestQuotaModel(t *testing.T) {
 	schedules := step.Pick(400, 4000, 1_000_000)
+	if arena_c.Race || arena_c.Checked || arena_c.Asan { // they take ten times as long
+		schedules = step.Pick(400, 4000, 50_000)
+	}
 	const each = 200 // schedules of a budget
 	for first := 0; first < schedules; first += each {
 		synctest.Test(t, func(t *testing.T) { modelSchedules(t, uint64(first), min(each, schedules-first)) })
@@ -161,7 +165,7 @@ func modelSchedules(t *testing.T, seed uint64, count int) {
 		of = append(of, tenant)
 	}
 	for i := range count {
-		s := modelSchedule{t: t, r: r, b: b, of: of, m: newModelQuota(size, plan.Tenant, tenants, plan.Waiters)}
+		s := modelSchedule{t: t, r: r, of: of, m: newModelQuota(size, plan.Tenant, tenants, plan.Waiters)}
 		s.play(5 + r.IntN(20))
 		if t.Failed() {
 			t.Logf("seed %d, schedule %d: %+v", seed, i, plan)
@@ -179,7 +183,6 @@ func modelSchedules(t *testing.T, seed uint64, count int) {
 type modelSchedule struct {
 	t     *testing.T
 	r     *rand.Rand
-	b     *budget.Budget
 	of    []*budget.Quota
 	m     *modelQuota
 	calls []*modelCall // that wait or hold
@@ -196,7 +199,7 @@ func (s *modelSchedule) play(steps int) {
 		s.end(s.calls[s.r.IntN(len(s.calls))])
 		s.agree()
 	}
-	assert.Zero(s.t, s.b.Published().Quotas[0].Used)
+	assert.Zero(s.t, budget.QuotaReport(s.of[0]).Used)
 }
 
 func (s *modelSchedule) step() {
@@ -259,7 +262,7 @@ func (s *modelSchedule) agree() {
 		assert.Equal(s.t, c.granted, c.done, "%d bytes of tenant %d", c.n, c.tenant)
 		assert.NoError(s.t, c.err)
 	}
-	q := s.b.Published().Quotas[0]
+	q := budget.QuotaReport(s.of[0])
 	assert.Equal(s.t, s.m.sum(), q.Used)
 	assert.Equal(s.t, s.m.waiting(), q.Waits.Waiting)
 	assert.LessOrEqual(s.t, q.Peak, q.Size)

@@ -327,7 +327,7 @@ func TestQuotaObservedModel(t *testing.T) {
 			list = list[:len(list)-1]
 		}
 		if i%64 == 0 {
-			assert.Equal(t, sum, b.Published().Arena("query").Used)
+			assert.Equal(t, sum, budget.QuotaReport(q).Used)
 		}
 	}
 	for _, r := range list {
@@ -598,8 +598,7 @@ func TestSlotsWithoutWaiters(t *testing.T) {
 }
 
 // TestQuotasAreSummands: a quota of the process's memory is a part of the plan's sum, and a Go heap
-// of the Rest leaves it free. A quota in another part isn't counted twice, and one of a device isn't
-// the process's.
+// of the Rest leaves it free. A quota in another part isn't counted twice.
 func TestQuotasAreSummands(t *testing.T) {
 	const size = 100 * budget.MiB
 	group := platform.Limit{Name: "cgroup memory.max", Bytes: 512 * budget.MiB, Raise: "docker run --memory"}
@@ -632,7 +631,7 @@ func TestQuotasAreSummands(t *testing.T) {
 	assert.ErrorContains(t, err, "lower quotas (1GiB) in the plan")
 }
 
-// TestQuotaGivesBack: bytes that were granted as ctx ended are given back.
+// TestQuotaGivesBack: a reservation that was granted as ctx ended holds no bytes.
 func TestQuotaGivesBack(t *testing.T) {
 	b := openQuotas(t, budget.QuotaPlan{Name: "query", Size: 10})
 	q := b.Quota("query")
@@ -650,7 +649,7 @@ func TestQuotaGivesBack(t *testing.T) {
 		cancel()
 		r.Release()
 		require.ErrorIs(t, <-ended, context.Canceled)
-		require.Zero(t, b.Published().Arena("query").Used)
+		require.Zero(t, budget.QuotaReport(q).Used)
 	}
 	require.NoError(t, b.Close())
 }
@@ -675,7 +674,8 @@ func TestQuotaFaults(t *testing.T) {
 		`{"query": {"size": 9, "warn": "100%"}}`:          "quotas.query.warn: 100% is out of range",
 		`{"query": {"sise": 9}}`:                          "quotas.query.sise: no such key",
 	} {
-		_, err := budget.ParsePlan([]byte(`{"name": "db", "regions": [{"name": "level", "size": 1}], "quotas": ` + text + "}"))
+		text := `{"name": "db", "regions": [{"name": "level", "size": 1}], "quotas": ` + text + "}"
+		_, err := budget.ParsePlan([]byte(text))
 		assert.ErrorContains(t, err, want, text)
 	}
 	plan, err := budget.ParsePlan([]byte(`{"name": "db", "quotas": {"query": {"size": 9, "enforce": true}, "gpu": 8}}`))

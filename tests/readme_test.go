@@ -181,7 +181,7 @@ var blocks = map[string][]string{
 		"tests/moving_test.go TestMovingPage"},
 	"tests/others/README.md": {"tests/others/main_test.go TestPageCode", "tests/others/main_test.go TestPageCode",
 		"tests/others/main_test.go TestPageCode", "tests/others/main_test.go TestPageCode",
-		"tests/others/main_test.go TestPageCode"},
+		"tests/others/main_test.go TestPageCode", "tests/others/main_test.go TestPageCode"},
 }
 
 const (

@@ -18,8 +18,8 @@ const (
 )
 
 var workQ = work{
-	letter: "Q", title: "a reservation of a quota and its release: of two levels, in pieces of its own, and with eight " +
-		"goroutines that wait for each other",
+	letter: "Q", title: "a reservation of a quota and its release: of two levels, in pieces of its own, and with " +
+		"eight goroutines that wait in turn",
 	absent: "A semaphore has one level. Two pairs of a Mutex are the least for a reservation and its release.",
 	loops: []loop{
 		{name: "Q reserve, two levels", unit: "reservation", units: 1, enter: enterReserve},

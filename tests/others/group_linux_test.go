@@ -19,6 +19,7 @@ import (
 // TestQueriesInAGroup runs the server of queries in a memory cgroup of its own. With the quota it
 // answers all queries. Without it, the kernel ends the process.
 func TestQueriesInAGroup(t *testing.T) {
+	step.Needs(t, step.Check)
 	const limit = 352 * budget.MiB
 	for i, p := range programs {
 		if p.Task != "queries" {

@@ -1,7 +1,7 @@
-// Package queries is a server of SQL queries, of which more come than fit into its memory. Each
-// query sorts a table of its own in memory, with modernc.org/sqlite as published. SQLite's memory
-// isn't a part of the plan, so a quota counts it. Without the quota, the same program runs all
-// queries at once, and is killed where its memory is limited.
+// Package queries is a server of more SQL queries than fit into its memory. Each query sorts a
+// table of its own in memory, with modernc.org/sqlite as published. SQLite's memory isn't a part of
+// the plan, so a quota counts it. Without the quota, the same program runs all queries at once, and
+// is killed where its memory is limited.
 package queries
 
 import (
@@ -23,7 +23,9 @@ import (
 func Programs() []row.Program {
 	return []row.Program{
 		{Task: "queries", Name: "in a quota of 256 MiB",
-			Run: func(ctx context.Context, m *row.Meter, short bool) error { return serve(ctx, m, short, 256*budget.MiB) }},
+			Run: func(ctx context.Context, m *row.Meter, short bool) error {
+				return serve(ctx, m, short, 256*budget.MiB)
+			}},
 		{Task: "queries", Name: "without a quota",
 			Run: func(ctx context.Context, m *row.Meter, short bool) error { return serve(ctx, m, short, 0) }},
 	}
@@ -120,7 +122,8 @@ func serve(ctx context.Context, m *row.Meter, short bool, size uint64) (err erro
 	if b != nil {
 		q := b.Published().Arena("query")
 		if q.Peak > size || uint64(s.most.Load()) > size {
-			return fmt.Errorf("queries of %d bytes ran at once, and the quota is %d", max(int64(q.Peak), s.most.Load()), size)
+			return fmt.Errorf("queries of %d bytes ran at once, and the quota is %d",
+				max(q.Peak, uint64(s.most.Load())), size)
 		}
 		m.Add("waited", float64(q.Waits.Waited), "queries")
 		m.Row.Bound = "queries wait in turn"
