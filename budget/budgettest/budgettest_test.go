@@ -99,7 +99,7 @@ func TestOpenFailsATest(t *testing.T) {
 			func(b *budget.Budget) { b.Scratch(0, 1).Open("left open") },
 			[]string{`budgettest: Close: budget "watched": scratch 0.1` + leaked +
 				`"left open"; close each where it is opened`,
-				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Scratch:0 Blocks:0}"},
+				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Scratch:0 Blocks:0 Quotas:0}"},
 		},
 		"scratch scope at NextFrame": {
 			func(b *budget.Budget) {
@@ -109,13 +109,13 @@ func TestOpenFailsATest(t *testing.T) {
 			},
 			[]string{`budgettest: Close: budget "watched": scratch 0.0` + leaked +
 				`"open"; close each where it is opened`,
-				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Scratch:0 Blocks:0}"},
+				"budgettest: leaks: {Scopes:1 Owned:0 Finalizers:0 Slots:0 Scratch:0 Blocks:0 Quotas:0}"},
 		},
 		"finalizer": {
 			func(b *budget.Budget) { b.Frame().Defer(func() { panic("boom") }) },
 			[]string{"budgettest: Close: budget \"watched\": frame 0, scope \"frame\": a deferred function " +
 				"panicked: boom",
-				"budgettest: leaks: {Scopes:0 Owned:0 Finalizers:1 Slots:0 Scratch:0 Blocks:0}"},
+				"budgettest: leaks: {Scopes:0 Owned:0 Finalizers:1 Slots:0 Scratch:0 Blocks:0 Quotas:0}"},
 		},
 		"stray write": {
 			func(b *budget.Budget) { mapOf(b).Row(1).End++ },
@@ -128,7 +128,7 @@ func TestOpenFailsATest(t *testing.T) {
 				mapOf(b).Row(1).Arena.Chain = 0 // a stray write
 			},
 			[]string{`budgettest: Close: budget "watched": frame 0: 1 owned values outlived their scopes, as a stray write has overwritten the chain of finalizers: a deferred function`,
-				"budgettest: leaks: {Scopes:0 Owned:1 Finalizers:0 Slots:0 Scratch:0 Blocks:0}"},
+				"budgettest: leaks: {Scopes:0 Owned:1 Finalizers:0 Slots:0 Scratch:0 Blocks:0 Quotas:0}"},
 		},
 		"closed by the test": {
 			func(b *budget.Budget) { _ = b.Close() },

@@ -92,6 +92,28 @@ func TestFleetIsASum(t *testing.T) {
 	}
 }
 
+// TestFleetHasQuotas: quotas of memory that no other part has are a summand.
+func TestFleetHasQuotas(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan.json")
+	text := `{"name": "x", "go_heap": "8MiB", "quotas": {"query": "256MiB", "result": {"size": "4MiB", "in": "go_heap"},
+		"gpu": {"size": "8GiB", "in": "device"}}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, said := runs("plan", "fleet", file, "--json")
+	var m struct{ Memory sum }
+	if err := json.Unmarshal([]byte(out), &m); code != codeFine || err != nil {
+		t.Fatal(code, said, err)
+	}
+	s := m.Memory
+	if s.Quotas != 256<<20 || s.Total != s.Plan+s.GoShare+s.Quotas+s.Reserve {
+		t.Errorf("%v", s)
+	}
+	if !strings.Contains(s.String(), " + quotas 268435456 + reserve ") {
+		t.Errorf("%v", s)
+	}
+}
+
 // TestFleetStart: the time of a start follows the memory that Open makes present. The Deployment
 // has probes, and the Fleet, which gets Agones', has none.
 func TestFleetStart(t *testing.T) {
