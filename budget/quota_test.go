@@ -395,8 +395,8 @@ func TestQuotaCrowd(t *testing.T) {
 // TestQuotaMakesNoGarbage: neither an immediate grant nor a wait allocates, if ctx.Done was called
 // before.
 func TestQuotaMakesNoGarbage(t *testing.T) {
-	if arena_c.Checked || arena_c.Race {
-		t.Skip("checked builds note each call, and race builds allocate")
+	if arena_c.Checked || arena_c.Race || arena_c.Asan {
+		t.Skip("checked builds note each call, and instrumented builds allocate")
 	}
 	b := openQuotas(t, budget.QuotaPlan{Name: "query", Size: 100, Tenants: 2})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -436,7 +436,7 @@ func TestQuotaMakesNoGarbage(t *testing.T) {
 	wait()
 	goroutines := runtime.NumGoroutine()
 	assert.Zero(t, testing.AllocsPerRun(200, wait))
-	assert.Equal(t, goroutines, runtime.NumGoroutine())
+	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 	close(turns)
 	assert.EqualValues(t, 202, b.Published().Arena("query").Waits.Waited)
 	require.NoError(t, b.Close())
