@@ -338,8 +338,14 @@ func (c *Checkpoints) All() iter.Seq2[int, error] {
 // because Read may refuse the newest checkpoint. Own returns an error if the slot has none, or one
 // that Read refuses for a reason that is known before the load.
 func (c *Checkpoints) Own(slot int) (own []byte, err error) {
-	if err = c.refused[slot]; err != nil {
+	if err = c.isSlot(slot); err == nil {
+		err = c.refused[slot]
+	}
+	if errors.Is(err, ErrRefused) {
 		return nil, err
+	}
+	if err != nil {
+		return nil, (&Checkpoint{of: c, slot: slot}).bad("Own", err)
 	}
 	err = platform.OnLoss(func() error {
 		list, half := c.sequences(slot), 0
@@ -358,6 +364,17 @@ func (c *Checkpoints) Own(slot int) (own []byte, err error) {
 		return nil
 	})
 	return own, (&Checkpoint{of: c, slot: slot}).bad("Own", err)
+}
+
+// isSlot returns an error for a slot that the plan doesn't have.
+func (c *Checkpoints) isSlot(slot int) error {
+	switch {
+	case slot >= 0 && slot < c.plan.Slots:
+		return nil
+	case slot >= 0 && slot < len(c.refused) && c.refused[slot] != nil:
+		return c.refused[slot]
+	}
+	return fmt.Errorf("it has CheckpointPlan%+v: raise Slots to %d or more", c.plan, slot+1)
 }
 
 // sequences returns the sequences of a slot's images. It returns zeros after Close, and if the file
@@ -434,11 +451,10 @@ func (c *Checkpoints) Attach(slot int, r *Ring) (*Checkpoint, error) {
 	bad := func(err error) (*Checkpoint, error) {
 		return nil, fmt.Errorf("save: Attach to checkpoint %d of %s: %w", slot, c.name, err)
 	}
-	if slot >= c.plan.Slots && slot < len(c.refused) && c.refused[slot] != nil {
-		return nil, c.refused[slot]
-	}
-	if slot < 0 || slot >= c.plan.Slots {
-		return bad(fmt.Errorf("it has CheckpointPlan%+v: raise Slots to %d or more", c.plan, slot+1))
+	if err := c.isSlot(slot); errors.Is(err, ErrRefused) {
+		return nil, err
+	} else if err != nil {
+		return bad(err)
 	}
 	for _, check := range []func() error{c.open, r.check, func() error { return r.states("Attach") },
 		r.describeFile} {

@@ -125,6 +125,8 @@ func TestCheckpointErrors(t *testing.T) {
 		_, err := c.Attach(slot, p.ring)
 		assert.ErrorContains(t, err, fmt.Sprintf("save: Attach to checkpoint %d of %s: it has "+
 			"CheckpointPlan{Slots:3 Size:65536 Own:40}: raise Slots to %d or more", slot, name, slot+1))
+		_, err = c.Own(slot)
+		assert.ErrorContains(t, err, fmt.Sprintf("save: Own of checkpoint %d of %s: it has CheckpointPlan", slot, name))
 	}
 	first := attach(t, c, 0, p.ring)
 	require.NoError(t, p.ring.Take(1))

@@ -141,6 +141,8 @@ func TestCheckpointsWithoutARoom(t *testing.T) {
 		for slot, reason := range c.All() {
 			reasons[slot] = reason
 			assert.Equal(t, slices.Contains(x.here, slot), reason == nil)
+			_, err := c.Own(slot)
+			assert.Equal(t, reason, err)
 		}
 		var errs []error
 		for _, slot := range []int{0, 2} {
