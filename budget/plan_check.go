@@ -208,6 +208,27 @@ func (f *planFaults) quotas(p Plan) {
 		}
 		f.warn(key+".warn", q.Warn)
 	}
+	if sum := p.inGoHeap(); p.GoHeap != 0 && p.GoHeap != Rest && sum > p.GoHeap {
+		f.add("go_heap", "%s is less than the quotas in it, %s; raise go_heap, or lower the quotas",
+			sizeInPlan(p.GoHeap), sizeInPlan(sum))
+	}
+}
+
+// inGoHeap returns the bytes of the quotas whose memory is the Go heap's.
+func (p Plan) inGoHeap() (bytes uint64) {
+	for _, q := range p.Quotas {
+		if q.In == "go_heap" {
+			bytes += q.Size
+		}
+	}
+	return bytes
+}
+
+// holdQuotas raises a Go heap that is a number to the quotas in it.
+func (p *Plan) holdQuotas() {
+	if p.GoHeap != 0 && p.GoHeap != Rest {
+		p.GoHeap = max(p.GoHeap, p.inGoHeap())
+	}
 }
 
 // planPartNames are the names of parts that aren't regions.

@@ -40,7 +40,7 @@ import (
 // have refused or delayed.
 type Quota struct {
 	of   *quota
-	name string // of the tenant; "" for the quota itself
+	name string // of the tenant
 	mask uint64 // QuotaPlan.Piece - 1
 
 	// of.mu guards the fields below
@@ -176,19 +176,23 @@ func (b *Budget) Quota(name string) *Quota {
 }
 
 // Tenant returns the quota of a tenant, which it makes at the first call for the name. A name is
-// any text. The plan has places for QuotaPlan.Tenants tenants at once; a new name takes the place
-// of a tenant that has no bytes and doesn't wait. If there is none, Tenant returns an [ErrFull].
-// The result stays valid until Close, also after another tenant took its place. Tenant of a tenant,
-// or of a quota without tenants, is a caller's bug and panics. Cost: a lock and a look-up, without
-// Go allocation for a name that has a place.
+// any text, also the empty one. The plan has places for QuotaPlan.Tenants tenants at once; a new
+// name takes the place of a tenant that has no bytes and doesn't wait. If there is none, Tenant
+// returns an [ErrFull], and after Close an [ErrClosed]. The result stays valid until Close, also
+// after another tenant took its place. Tenant of a tenant, or of a quota without tenants, is a
+// caller's bug and panics. Cost: a lock and a look-up, without Go allocation for a name that has a
+// place.
 func (t *Quota) Tenant(name string) (*Quota, error) {
 	q := t.its()
-	if t != &q.own || q.plan.Tenants == 0 || name == "" {
-		panic(fmt.Sprintf("budget %q: BUG: Tenant(%q) of %s: it needs %s.tenants in the plan, a name, and the quota "+
-			"from Budget.Quota", q.b.plan.Name, name, t.what(), q.key))
+	if t != &q.own || q.plan.Tenants == 0 {
+		panic(fmt.Sprintf("budget %q: BUG: Tenant(%q) of %s: it needs %s.tenants in the plan, and the quota from "+
+			"Budget.Quota", q.b.plan.Name, name, t.what(), q.key))
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return nil, t.closedError("Tenant")
+	}
 	return q.tenant(name, nil)
 }
 
@@ -647,8 +651,9 @@ func (q *quota) give(r *Reservation, d uint64) {
 }
 
 // Release gives the bytes back, and grants those that wait as long as the first of them fits. A
-// second Release is a caller's bug and panics; a checked build names both calls. After Close, and
-// for the zero Reservation, Release does nothing.
+// second Release is a caller's bug and panics; a checked build names both calls. Release of the
+// zero Reservation does nothing. The bytes are numbers: memory of the Go heap is free once the
+// collector has run.
 func (r *Reservation) Release() {
 	t, n := r.t, r.taken
 	if t != nil && r.extra == nil && r.n != released {
@@ -725,7 +730,7 @@ func (t *Quota) its() *quota {
 }
 
 func (t *Quota) what() string {
-	if t.name == "" {
+	if t == &t.of.own {
 		return t.of.what
 	}
 	return fmt.Sprintf("%s, tenant %q", t.of.what, t.name)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 
@@ -51,8 +52,9 @@ func ExampleBudget_Quota() {
 func inTurn(quota *budget.Quota, each uint64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r, err := quota.Reserve(req.Context(), each)
-		if err != nil { // the queue is full, or the client has gone
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		if err != nil { // too large, or the queue is full, or the client has gone
+			log.Print(err) // it names other tenants
+			http.Error(w, "no memory for this request", http.StatusServiceUnavailable)
 			return
 		}
 		defer r.Release()
@@ -80,7 +82,7 @@ func ExampleQuota_Reserve() {
 	}
 	// Output:
 	// 200 a report
-	// 503 budget "web": quota request is full: asked for 134217728 bytes, 67108864 of 67108864 are free; raise quotas.request.size in the plan to 134217728 or more
+	// 503 no memory for this request
 }
 
 // Each tenant has a limit of its own, and tenants are served in turn: the single query of bob isn't

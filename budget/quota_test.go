@@ -168,6 +168,10 @@ func TestQuotaTenantsPlaces(t *testing.T) {
 	assert.EqualValues(t, 50, b.Published().Arena("query").Used)
 	s.Release()
 	r.Release()
+	r = reserve(t, tenantOf(t, q, ""), 10) // a client without a name
+	_, err = tenantOf(t, q, "").Reserve(t.Context(), 60)
+	assert.ErrorContains(t, err, `quota query, tenant "" is full: asked for 60 bytes, 40 of 50 are free`)
+	r.Release()
 	assert.Panics(t, func() { _, _ = first.Tenant("x") })
 	assert.Panics(t, func() { b.Quota("queries") })
 	require.NoError(t, b.Close())
@@ -222,6 +226,8 @@ func TestQuotaClose(t *testing.T) {
 			assert.ErrorIs(t, <-errs, budget.ErrClosed)
 		}
 		_, err = q.Reserve(t.Context(), 0)
+		assert.ErrorIs(t, err, budget.ErrClosed)
+		_, err = q.Tenant("new")
 		assert.ErrorIs(t, err, budget.ErrClosed)
 		assert.ErrorIs(t, r.Grow(1), budget.ErrClosed)
 		r.Shrink(1)
@@ -678,6 +684,9 @@ func TestQuotaFaults(t *testing.T) {
 		_, err := budget.ParsePlan([]byte(text))
 		assert.ErrorContains(t, err, want, text)
 	}
+	_, err := budget.ParsePlan([]byte(`{"name": "db", "go_heap": "32MiB", "quotas": {"query": {"size": "16MiB",
+		"in": "go_heap"}, "upload": {"size": "17MiB", "in": "go_heap"}}}`))
+	assert.ErrorContains(t, err, "go_heap: 32MiB is less than the quotas in it, 33MiB; raise go_heap, or lower")
 	plan, err := budget.ParsePlan([]byte(`{"name": "db", "quotas": {"query": {"size": 9, "enforce": true}, "gpu": 8}}`))
 	require.NoError(t, err)
 	assert.Equal(t, []budget.QuotaPlan{{Name: "query", Size: 9}, {Name: "gpu", Size: 8}}, plan.Quotas)
@@ -717,6 +726,20 @@ func TestQuotaSuggest(t *testing.T) {
 		require.NoError(t, plan.Headroom(10).Check())
 		assert.GreaterOrEqual(t, plan.Headroom(10).Quotas[0].Size, c.size+c.size/10)
 	}
+}
+
+// TestQuotaSuggestInTheGoHeap: a suggested Go heap holds the quotas in it, also with headroom.
+func TestQuotaSuggestInTheGoHeap(t *testing.T) {
+	b, err := budget.Open(budget.Plan{Name: "db", GoHeap: 32 * budget.MiB, Quotas: []budget.QuotaPlan{
+		{Name: "query", Size: 16 * budget.MiB, In: "go_heap", Observe: true}}})
+	require.NoError(t, err)
+	r := reserve(t, b.Quota("query"), 40*budget.MiB)
+	r.Release()
+	require.NoError(t, b.Close())
+	plan, err := budget.Suggest(b.Report())
+	require.NoError(t, err)
+	assert.EqualValues(t, 40*budget.MiB, plan.GoHeap)
+	assert.EqualValues(t, 44*budget.MiB, plan.Headroom(10).GoHeap)
 }
 
 // TestSlotsWaitIsKept: the slot of a goroutine that has waited isn't another's.

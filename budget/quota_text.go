@@ -63,7 +63,7 @@ func (t *Quota) closedError(what string) error {
 // top returns the three tenants with the most bytes.
 func (q *quota) top() (list []scope.Usage) {
 	for t := range q.levels() {
-		if bytes := t.held + t.beyond; bytes != 0 && t.name != "" {
+		if bytes := t.held + t.beyond; bytes != 0 && t != &q.own {
 			list = append(list, scope.Usage{Name: t.name, Bytes: bytes})
 		}
 	}

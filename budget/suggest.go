@@ -31,10 +31,11 @@ import (
 //     peak depend on fragmentation.
 //   - A quota's size is the highest Peak in the reports, in whole pieces. If a quota that enforces
 //     refused or delayed a reservation, its size in that report's plan is the least. For a quota
-//     that observes, the result is the size that would have refused and delayed nothing. The
+//     that observes, the result would have refused and delayed nothing in these reports. The
 //     tenants' limit is the highest peak of a tenant, in the same way.
 //   - The name, base, pages, Go heap, expectations and functions are the first plan's, and so is
-//     the On of each region. A Go heap that was the Rest is the Rest again.
+//     the On of each region. A Go heap that was the Rest is the Rest again; one that is a number
+//     holds the quotas in it.
 //
 // Reconfigure resets peaks, so record a report before it. Temporaries ([scope.Scope.Temp]) begin at
 // a cache line, so a region with temporaries may need the next multiple of 64 bytes. [Measure]
@@ -84,6 +85,7 @@ func Suggest(reports ...Report) (Plan, error) {
 	for i := range plan.Quotas {
 		plan.Quotas[i].fit(i, reports)
 	}
+	plan.holdQuotas()
 	plan.Limits.dropUsual()
 	return plan, plan.check()
 }
@@ -233,9 +235,9 @@ func (p *Plan) widen(other Plan) error {
 // Headroom returns the plan with each size of regions, frame, scratch arenas and quotas raised by
 // percent and rounded up to whole KiB. Headroom also raises each limit of the plan and of regions
 // that isn't 0, up to 65535. The numbers of slots, buffers and workers, the Go heap and the C heap
-// stay. A Size that isn't 0 grows with the parts, and a region with the Rest grows with it. A size
-// that becomes too large for a plan doesn't wrap; [Plan.Check] reports it. A negative percent is a
-// caller's bug and panics.
+// stay, but a Go heap holds the quotas in it. A Size that isn't 0 grows with the parts, and a region
+// with the Rest grows with it. A size that becomes too large for a plan doesn't wrap; [Plan.Check]
+// reports it. A negative percent is a caller's bug and panics.
 func (p Plan) Headroom(percent int) Plan {
 	if percent < 0 {
 		panic(fmt.Sprintf("budget: BUG: Headroom of %d percent", percent))
@@ -250,6 +252,7 @@ func (p Plan) Headroom(percent int) Plan {
 		}
 		q.size(raised(q.Size), tenant)
 	}
+	p.holdQuotas()
 	rest := p.rest()
 	if rest >= 0 {
 		size := planRound(p.Size)
