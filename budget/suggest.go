@@ -235,9 +235,9 @@ func (p *Plan) widen(other Plan) error {
 // Headroom returns the plan with each size of regions, frame, scratch arenas and quotas raised by
 // percent and rounded up to whole KiB. Headroom also raises each limit of the plan and of regions
 // that isn't 0, up to 65535. The numbers of slots, buffers and workers, the Go heap and the C heap
-// stay, but a Go heap holds the quotas in it. A Size that isn't 0 grows with the parts, and a region
-// with the Rest grows with it. A size that becomes too large for a plan doesn't wrap; [Plan.Check]
-// reports it. A negative percent is a caller's bug and panics.
+// stay, but a Go heap holds the quotas in it. A Size that isn't 0 grows with the parts, and a
+// region with the Rest grows with it. A size that becomes too large for a plan doesn't wrap;
+// [Plan.Check] reports it. A negative percent is a caller's bug and panics.
 func (p Plan) Headroom(percent int) Plan {
 	if percent < 0 {
 		panic(fmt.Sprintf("budget: BUG: Headroom of %d percent", percent))

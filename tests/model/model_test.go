@@ -221,8 +221,8 @@ func TestModel(t *testing.T) {
 		did["finalizers"] += len(w.ran)
 	}
 	t.Log(did)
-	// The runtime's own objects vary. The traces of dropped stacks end now and then, in each half if
-	// it has 180 programs.
+	// The runtime's own objects vary. The traces of dropped stacks end now and then, in each half
+	// if it has 180 programs.
 	const few = 600
 	half := len(objects) / 2
 	assert.Less(t, slices.Min(objects[half:]), slices.Min(objects[:half])+few,
