@@ -209,9 +209,13 @@ func (b *Budget) took(self uint64, least, most int) (at arena_c.Site, name strin
 	return at, name
 }
 
+// stackTexts has buffers for goroutine, because those of runtime.Stack escape.
+var stackTexts = sync.Pool{New: func() any { return new([64]byte) }}
+
 // goroutine returns the number of the calling goroutine, for checked builds.
 func goroutine() (number uint64) {
-	var text [64]byte
+	text := stackTexts.Get().(*[64]byte)
+	defer stackTexts.Put(text)
 	line := bytes.TrimPrefix(text[:runtime.Stack(text[:], false)], []byte("goroutine "))
 	for _, c := range line {
 		if c < '0' || c > '9' {
