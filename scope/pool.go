@@ -318,15 +318,13 @@ func (p HandlePool[T]) Put(h arena.Handle[T]) {
 func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
 	return func(yield func(arena.Handle[T], *T) bool) {
 		h, first := itsHeader(p.header), p.first
-		n := uint64(h.Count)
-		for i := uint64(0); i < n; i++ {
+		for i, n := uint64(0), uint64(h.Count); i < n; i++ {
 			if h.Gen != p.gen || *h.State(i) != arena_c.ChunkLive {
 				if i = h.NextLive(p.gen, i); i >= n {
 					return
 				}
 			}
-			generation := *(*uint32)(unsafe.Add(unsafe.Pointer(p.numbers), 4*(n+i)))
-			if !yield(arena.Handle[T](uint64(generation)<<32|i), chunkOf[T](h, first, i)) {
+			if !yield(arena.Handle[T](h.Handle(i)), chunkOf[T](h, first, i)) {
 				return
 			}
 		}
