@@ -817,8 +817,8 @@ var served = []plant{
 		old:   "	heard    int64",
 		wrong: "	came     [2]time.Time\n	heard    int64",
 		right: "	came     [2]time.Duration\n	heard    int64",
-		at:    "serve/session.go:	seatMaker    = ",
-		want:  "scope.Plain[seat]: seat.came[0] (time.Time) holds a Go pointer; use int64 of UnixNano",
+		at:    "serve/session.go:	outlivesMaker = ",
+		want:  "scope.Plain[outlives]: outlives.seats[0].came[0] (time.Time) holds a Go pointer; use int64 of UnixNano",
 		also:  []edit{{"serve/session.go", "import (\n", "import (\n	\"time\"\n"}}},
 	{name: "append to a full SliceCap", check: "append", file: "serve/keeper.go",
 		wrong: `
