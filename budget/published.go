@@ -63,7 +63,7 @@ func (b *Budget) report(now func(arena int) bool) Report {
 	}
 	for _, s := range b.slots {
 		if s.queue != nil {
-			r.Arenas[s.slots[0].index].Waits = s.queue.waitsLocked()
+			r.Arenas[s.slots[0].index].Waits = new(s.queue.waitsLocked())
 		}
 	}
 	for _, q := range b.quotas {

@@ -164,7 +164,7 @@ func ExampleQuotaPlan() {
 		list[i].Release()
 	}
 	report := b.Published()
-	var waits budget.Waits = report.Arena("query").Waits
+	var waits *budget.Waits = report.Arena("query").Waits
 	fmt.Println(report.Arena("query").Peak, "bytes at most;", waits.Waited, "would have waited")
 	fmt.Println(waits.Observed, waits.Waiting, waits.Longest == waits.Total)
 	plan, err := budget.Suggest(report)

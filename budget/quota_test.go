@@ -283,7 +283,7 @@ func TestQuotaObserves(t *testing.T) {
 		time.Sleep(time.Second)
 		c.Release()
 		assert.Zero(t, now().Waits.Waiting)
-		assert.Equal(t, budget.Waits{Waited: 1, Longest: time.Second, Total: time.Second, Observed: true}, now().Waits)
+		assert.Equal(t, &budget.Waits{Waited: 1, Longest: time.Second, Total: time.Second, Observed: true}, now().Waits)
 		long := reserve(t, alice, 30) // would wait for longer than it works
 		time.Sleep(2 * time.Second)
 		long.Release()

@@ -246,7 +246,7 @@ func (q *quota) report() ArenaReport {
 	used := q.held + q.beyond
 	r := ArenaReport{Name: q.plan.Name, Part: q.plan.Name, Kind: quotaKind, Size: q.size, Used: used, Peak: q.peak,
 		LoadPeak: q.peak, Free: q.size - min(q.size, used), Fulls: q.fulls, Warnings: q.warnings,
-		LastWarning: q.lastWarning, Waits: q.waitsNow()}
+		LastWarning: q.lastWarning, Waits: new(q.waitsNow())}
 	if q.lastFull != nil {
 		r.LastFull = q.lastFull.Error()
 	}
@@ -257,6 +257,14 @@ func (q *quota) report() ArenaReport {
 }
 
 const quotaKind = "quota"
+
+// waits returns the counts of waits, zero for an arena that nothing waits for.
+func (r *ArenaReport) waits() (w Waits) {
+	if r.Waits != nil {
+		w = *r.Waits
+	}
+	return w
+}
 
 // waitsLocked returns the counts of waits. Any goroutine may call it.
 func (q *quota) waitsLocked() Waits {

@@ -56,8 +56,8 @@ type ArenaReport struct {
 	LastWarning uint64 `json:"last_warning,omitempty"` // bytes that were in use at the last one
 
 	// Waits counts the reservations of a quota that waited, or the acquisitions of a region's
-	// slots, which the first slot has.
-	Waits Waits `json:"waits,omitzero"`
+	// slots, which the first slot has. It is nil where nothing can wait.
+	Waits *Waits `json:"waits,omitempty"`
 }
 
 // Report describes a budget.

@@ -38,13 +38,13 @@ func (r Report) String() string {
 	for _, x := range r.rows() {
 		if x.Fulls != 0 {
 			full := "full"
-			if x.Waits.Observed {
+			if x.waits().Observed {
 				full = "observed, would have refused"
 			}
 			names.add(x.Part, x.Name, strings.TrimSuffix(
 				fmt.Sprintf("%s %s; the last: %s", full, times(x.Fulls), x.LastFull), "; the last: "))
 		}
-		if text := x.Waits.text(); text != "" {
+		if text := x.waits().text(); text != "" {
 			names.add(x.Part, x.Name, text)
 		}
 	}

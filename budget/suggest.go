@@ -99,7 +99,7 @@ func (q *QuotaPlan) fit(index int, reports []Report) {
 			continue // a report of an earlier version
 		}
 		r, given := report.Quotas[index], report.Plan.Quotas[index]
-		isShort := !given.Observe && (r.Fulls != 0 || r.Waits.Waited != 0 || r.Waits.Waiting != 0)
+		isShort := !given.Observe && (r.Fulls != 0 || r.waits().Waited|uint64(r.waits().Waiting) != 0)
 		if size = max(size, r.Peak); isShort {
 			size = max(size, given.Size)
 		}
