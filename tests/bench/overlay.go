@@ -30,6 +30,8 @@ var onGoHeap = []struct {
 	{regexp.MustCompile(`\barena\.(PtrTo|SliceOf)\(`), "goheap.$1("},
 	{regexp.MustCompile(`\bsave\.(Begin|NewRing)\(`), "goheap.$1("},
 	{regexp.MustCompile(`\*save\.(Ring|State)\b`), "*goheap.$1"},
+	// the state's own ring; no work calls Attach
+	{regexp.MustCompile(`\bAttach\((r\.number, p\.level\.Snapshots)\)`), "Attach($1.Ring)"},
 	{regexp.MustCompile(` \|\| !level\.State:`), ":"}, // the region of a state is zeroed
 }
 
