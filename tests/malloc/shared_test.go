@@ -29,27 +29,8 @@ func TestProfileOfShared(t *testing.T) {
 		all = append(all, sums{"heap", "32KiB", 0.06}, sums{"buddy", "512KiB", 0.25})
 	}
 	for _, test := range all {
-		kind, each := test.kind, test.each
-		const seeds = 10
-		out := ends(t, fmt.Sprintf("-size 64MiB -profile %s shared %s 100000000 3000 %d", test.rate, kind, seeds))
-		mean, n := 0.0, 0
-		for line := range strings.Lines(out) {
-			if strings.HasPrefix(line, "left ") {
-				assert.Equal(t, "left 0 0 0\n", line, kind)
-			}
-			if !strings.HasPrefix(line, "held ") {
-				continue
-			}
-			v := numbers(t, line, "held")
-			share := float64(v[1]) / float64(v[0])
-			assert.InDelta(t, 1, share, each, "%s: %s", kind, line)
-			assert.InDelta(t, 1, float64(v[3])/float64(v[2]), 2*each, "%s, objects: %s", kind, line)
-			assert.Zero(t, v[4], "lost: %s", line)
-			mean += share / seeds
-			n++
-		}
-		require.Equal(t, seeds, n, out)
-		assert.InDelta(t, 1, mean, 0.05, kind)
+		program := fmt.Sprintf("-size 64MiB -profile %s shared %s", test.rate, test.kind)
+		assert.InDelta(t, 1, isRight(t, program, test.each), 0.05, program)
 	}
 }
 
