@@ -27,7 +27,7 @@ func TestProfileIsRight(t *testing.T) {
 }
 
 // isRight runs a program that holds 100 MB and frees them, with ten seeds. It expects each profile
-// to be right within a share, and returns the mean of what they have of the bytes.
+// to be right within a share, and returns the mean of their shares of the bytes.
 func isRight(t *testing.T, program string, each float64) (mean float64) {
 	const seeds = 10
 	out := ends(t, fmt.Sprintf("%s 100000000 3000 %d", program, seeds))
