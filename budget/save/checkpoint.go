@@ -2,6 +2,7 @@ package save
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -125,12 +126,12 @@ type Checkpoints struct {
 // A file of another plan moves to the new plan: OpenCheckpoints makes the file NAME.new, copies the
 // checkpoints, and renames it to NAME. If the process is killed during the call, NAME is the old
 // file or the new one. For that time the file system holds both. If a checkpoint has no room in the
-// new plan, [Checkpoints.Attach] or [Checkpoint.Read] returns the reason, and the old file stays as
-// NAME.old. A link, such as /proc/self/fd/3, can't be replaced, so its file of another plan is
+// new plan, [Checkpoints.Attach] or [Checkpoint.Restore] returns the reason, and the old file stays
+// as NAME.old. A link, such as /proc/self/fd/3, can't be replaced, so its file of another plan is
 // refused.
 //
 // If the machine has restarted since a checkpoint was written, its pages may be of different times.
-// Then only a checkpoint counts that [Checkpoints.Sync] completed; [Checkpoint.Read] returns the
+// Then only a checkpoint counts that [Checkpoints.Sync] completed; [Checkpoint.Restore] returns the
 // reason for the others. The same holds for a copy of a file.
 func OpenCheckpoints(name string, plan CheckpointPlan) (*Checkpoints, error) {
 	c, err := openCheckpoints(name, plan)
@@ -318,11 +319,10 @@ func (c *Checkpoints) sum(slot, half int, e *checkpointEntry) uint64 {
 }
 
 // All returns the slots that have a checkpoint, in order. Call it at the start, before Write or
-// Clear. For each slot the program loads the state as always, calls [Checkpoints.Attach] and
-// [Checkpoint.Read], and restores the snapshot. For a checkpoint that this process can't read, All
-// returns an error with the reason if it is known without the state: the machine has restarted, or
-// the plan has no room for the checkpoint. The slot then is one of an earlier plan, and this plan
-// may not have it.
+// Clear. For each slot the program loads the state as always, and calls [Checkpoints.Attach] and
+// [Checkpoint.Restore]. For a checkpoint that this process can't read, All returns an error with
+// the reason if it is known without the state: the machine has restarted, or the plan has no room
+// for the checkpoint. The slot then is one of an earlier plan, and this plan may not have it.
 func (c *Checkpoints) All() iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		for slot, err := range c.refused {
@@ -334,9 +334,9 @@ func (c *Checkpoints) All() iter.Seq2[int, error] {
 }
 
 // Own returns a copy of the program's own bytes in the newest checkpoint of a slot. Call it if the
-// choice of the load depends on them. After the load only the bytes of [Checkpoint.Read] count,
-// because Read may refuse the newest checkpoint. Own returns an error if the slot has none, or one
-// that Read refuses for a reason that is known before the load.
+// choice of the load depends on them. After the load only the bytes of [Checkpoint.Restore] count,
+// because Restore may refuse the newest checkpoint. Own returns an error if the slot has none, or
+// one that Restore refuses for a reason that is known before the load.
 func (c *Checkpoints) Own(slot int) (own []byte, err error) {
 	if err = c.isSlot(slot); err == nil {
 		err = c.refused[slot]
@@ -404,7 +404,7 @@ func (c *Checkpoints) Sync() error {
 				for half := range 2 {
 					if e := c.entry(slot, half); e.sequence != 0 && e.sum == 0 {
 						if err := c.check(slot, half, *e); err != nil {
-							continue // Read refuses it
+							continue // Restore refuses it
 						}
 						e.sum = c.sum(slot, half, e)
 					}
@@ -442,11 +442,11 @@ type Checkpoint struct {
 
 // Attach returns the checkpoint of a slot for the snapshots of a ring. Call it in the load that
 // makes the ring, or later and before play, because Attach makes Go allocations. If the slot has an
-// old checkpoint, call [Checkpoint.Read] before Write to go on from it. Without a Read, the first
-// Write begins a new state and drops the old checkpoint. A ring has one checkpoint: after a second
-// Attach the first checkpoint's Write and Read fail. Attach fails if a state isn't in a state
-// region, or if a snapshot of the ring may need more bytes than the plan has. The error then has
-// the number to set.
+// old checkpoint, call [Checkpoint.Restore] before Write to go on from it. Without a Restore, the
+// first Write begins a new state and drops the old checkpoint. A ring has one checkpoint: after a
+// second Attach the first checkpoint's Write and Restore fail. Attach fails if a state isn't in a
+// state region, or if a snapshot of the ring may need more bytes than the plan has. The error then
+// has the number to set.
 func (c *Checkpoints) Attach(slot int, r *Ring) (*Checkpoint, error) {
 	bad := func(err error) (*Checkpoint, error) {
 		return nil, fmt.Errorf("save: Attach to checkpoint %d of %s: %w", slot, c.name, err)
@@ -557,15 +557,15 @@ func (p *Checkpoint) write(s *slot, own []byte) {
 	}
 }
 
-// Read makes a snapshot of the ring from the checkpoint, and returns the snapshot's number for
-// [Ring.Restore], and the program's own bytes. The checkpoint is checked as [Ring.Read] checks a
-// file, and the error names the same causes. The program checks its own bytes itself. If the newest
-// snapshot is refused and the one before isn't, Read returns the one before and drops the newest.
-// But a snapshot that doesn't convert ([State.Version]) isn't dropped, because an older program can
-// go on from it. An error wraps ErrRefused if there is a checkpoint and it was refused. After an
-// error the ring and the file are as before.
-func (p *Checkpoint) Read() (number uint64, own []byte, err error) {
-	if err := p.check("Read"); err != nil {
+// Restore reads the checkpoint into the ring and restores the state from it, as [Ring.Read] and
+// [Ring.Restore] do. It returns the snapshot's number and the program's own bytes, which the
+// program checks itself. If the newest snapshot is refused and the one before isn't, Restore goes
+// on from the one before and drops the newest. But a snapshot that doesn't convert
+// ([State.Version]) isn't dropped, because an older program can go on from it. An error wraps
+// ErrRefused if there is a checkpoint and it was refused. After an error the state and the file are
+// as before, unless a function of [State.Rebuild] failed.
+func (p *Checkpoint) Restore(ctx context.Context) (number uint64, own []byte, err error) {
+	if err := p.check("Restore"); err != nil {
 		return 0, nil, err
 	}
 	list := p.of.sequences(p.slot)
@@ -580,14 +580,10 @@ func (p *Checkpoint) Read() (number uint64, own []byte, err error) {
 		}
 		err := platform.OnLoss(func() (err error) {
 			number, own, err = p.read(half)
-			if err == nil && len(errs) != 0 {
-				atomic.StoreUint64(&p.of.entry(p.slot, newest).sequence, 0)
-			}
 			return err
 		})
 		if err == nil {
-			p.begins = false
-			return number, own, nil
+			return number, own, p.bad("Restore", p.goOn(ctx, number, half))
 		}
 		if errs = append(errs, err); errors.As(err, new(*conversionError)) {
 			break
@@ -595,11 +591,26 @@ func (p *Checkpoint) Read() (number uint64, own []byte, err error) {
 	}
 	switch refused := p.of.refused[p.slot]; {
 	case len(errs) != 0:
-		return 0, nil, p.bad("Read", fmt.Errorf("%w: %w", ErrRefused, errs[0]))
+		return 0, nil, p.bad("Restore", fmt.Errorf("%w: %w", ErrRefused, errs[0]))
 	case refused != nil:
 		return 0, nil, refused
 	}
-	return 0, nil, p.bad("Read", errors.New("it is empty"))
+	return 0, nil, p.bad("Restore", errors.New("it is empty"))
+}
+
+// goOn restores the state from the ring's snapshot of an image, and drops a newer image.
+func (p *Checkpoint) goOn(ctx context.Context, number uint64, half int) error {
+	if err := p.ring.Restore(ctx, number); err != nil {
+		return err
+	}
+	p.begins = false
+	return platform.OnLoss(func() error {
+		mine, other := p.of.entry(p.slot, half), p.of.entry(p.slot, 1-half)
+		if other.sequence > mine.sequence {
+			atomic.StoreUint64(&other.sequence, 0)
+		}
+		return nil
+	})
 }
 
 func (p *Checkpoint) read(half int) (number uint64, own []byte, err error) {

@@ -54,11 +54,10 @@ func TestCheckpointThatDoesNotConvert(t *testing.T) {
 
 			c = checkpoints(t, name, checkpointPlan)
 			*frog = Frog{}
-			number, own, err := attach(t, c, 0, old.ring).Read()
+			number, own, err := attach(t, c, 0, old.ring).Restore(background)
 			require.NoError(t, err)
 			assert.EqualValues(t, 1, number)
 			assert.Equal(t, "lobby", string(own))
-			require.NoError(t, old.ring.Restore(background, number))
 			assert.Equal(t, Frog{Age: 7, Mood: 2}, *frog)
 			require.NoError(t, c.Close())
 		}
@@ -71,7 +70,7 @@ func readOrPanic(p *save.Checkpoint) (err error) {
 			err = fmt.Errorf("a panic: %v", r)
 		}
 	}()
-	_, _, err = p.Read()
+	_, _, err = p.Restore(background)
 	if !errors.Is(err, save.ErrRefused) {
 		return fmt.Errorf("it isn't refused: %w", err)
 	}

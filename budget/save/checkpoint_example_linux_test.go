@@ -36,20 +36,14 @@ func ExampleOpenCheckpoints() {
 			return err
 		}
 		for range file.All() {
-			tick, own, err := checkpoint.Read()
+			_, own, err := checkpoint.Restore(context.Background())
 			if err != nil {
-				return err
-			}
-			if err := ring.Restore(context.Background(), tick); err != nil {
 				return err
 			}
 			fmt.Printf("the %s goes on at %v\n", own, *m)
 		}
 		for range 3 {
 			m.step([2]input{{Move: 5}})
-			if err := ring.Take(m.Tick); err != nil {
-				return err
-			}
 			if err := checkpoint.Write(m.Tick, []byte("lobby")); err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package save_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -74,8 +75,8 @@ func TestCheckpoint(t *testing.T) {
 	p := newKeptPond(t, 2)
 	name, c, mine := p.name, p.file, p.mine
 	assert.Empty(t, slotsOf(c))
-	_, _, err := mine.Read()
-	assert.EqualError(t, err, "save: Read of checkpoint 2 of "+name+": it is empty")
+	_, _, err := mine.Restore(background)
+	assert.EqualError(t, err, "save: Restore of checkpoint 2 of "+name+": it is empty")
 	assert.False(t, errors.Is(err, save.ErrRefused))
 	for n := range uint64(7) {
 		p.step(n)
@@ -93,7 +94,7 @@ func TestCheckpoint(t *testing.T) {
 	assert.Equal(t, []int{2}, slotsOf(c))
 	q := newPond(t, open(t, pondPlan()), "level", 2)
 	mine = attach(t, c, 2, q.ring)
-	number, own, err := mine.Read()
+	number, own, err := mine.Restore(background)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(6), number)
 	assert.Equal(t, "lobby 6", string(own))
@@ -102,7 +103,7 @@ func TestCheckpoint(t *testing.T) {
 
 	// A new image is written over the older one: number 5.
 	require.NoError(t, mine.Write(7, nil))
-	number, own, err = mine.Read()
+	number, own, err = mine.Restore(background)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(7), number)
 	assert.Empty(t, own)
@@ -138,7 +139,7 @@ func TestCheckpointErrors(t *testing.T) {
 	second := attach(t, c, 1, p.ring)
 	assert.ErrorContains(t, first.Write(1, nil), "its ring was attached again")
 	require.NoError(t, second.Write(1, nil))
-	number, _, err := second.Read()
+	number, _, err := second.Restore(background)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(1), number)
 	require.NoError(t, p.region.Rewind(background))
@@ -250,7 +251,7 @@ func TestCheckpointAfterARestart(t *testing.T) {
 	}
 	put := func(slot int, numbers ...uint64) {
 		mine := attach(t, c, slot, p.ring)
-		_, _, _ = mine.Read() // or else the first Write drops the checkpoint before
+		_, _, _ = mine.Restore(background) // or else the first Write drops the checkpoint before
 		for _, n := range numbers {
 			require.NoError(t, mine.Write(n, []byte{byte(n)}))
 		}
@@ -260,7 +261,7 @@ func TestCheckpointAfterARestart(t *testing.T) {
 	require.NoError(t, c.Sync())
 	put(1, 2) // 1 is complete
 	put(2, 1)
-	number, _, err := attach(t, c, 1, p.ring).Read()
+	number, _, err := attach(t, c, 1, p.ring).Restore(background)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(2), number)
 	file, err := os.ReadFile(name)
@@ -277,13 +278,13 @@ func TestCheckpointAfterARestart(t *testing.T) {
 	c = restart(func([]byte) {})
 	assert.Equal(t, []int{0, 1, 2}, slotsOf(c))
 	for slot, want := range []uint64{0, 1} {
-		number, own, err := attach(t, c, slot, p.ring).Read()
+		number, own, err := attach(t, c, slot, p.ring).Restore(background)
 		require.NoError(t, err)
 		assert.Equal(t, want, number)
 		assert.Equal(t, []byte{byte(want)}, own)
 	}
 	lost := attach(t, c, 2, p.ring)
-	_, _, err = lost.Read()
+	_, _, err = lost.Restore(background)
 	assert.ErrorIs(t, err, save.ErrRefused)
 	assert.ErrorContains(t, err, "the machine has restarted or the file was copied, and no Sync completed it")
 	for slot, reason := range c.All() {
@@ -291,7 +292,7 @@ func TestCheckpointAfterARestart(t *testing.T) {
 	}
 	require.NoError(t, lost.Clear())
 	assert.Equal(t, []int{0, 1}, slotsOf(c))
-	_, _, err = lost.Read()
+	_, _, err = lost.Restore(background)
 	assert.ErrorContains(t, err, "it is empty")
 
 	// Each changed byte of a complete image is found: 1 is in the second half of slot 1.
@@ -299,7 +300,7 @@ func TestCheckpointAfterARestart(t *testing.T) {
 	text := own + 64
 	for _, change := range []int{at(1, 1) + 8, at(1, 1) + 40, at(1, 1) + 56, own, text, text + 999, text + 4000} {
 		mine := attach(t, restart(func(b []byte) { b[change] ^= 1 }), 1, p.ring)
-		_, _, err := mine.Read()
+		_, _, err := mine.Restore(background)
 		assert.ErrorIs(t, err, save.ErrRefused, "byte %d", change-own)
 	}
 }
@@ -394,7 +395,7 @@ func TestCheckpointOfChunksThatAreCleared(t *testing.T) {
 		require.NoError(t, p.Write(1, nil))
 		require.Equal(t, save.Image(ring, 1), save.CheckpointImage(p))
 	}
-	number, _, err := p.Read()
+	number, _, err := p.Restore(background)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(1), number)
 }
@@ -428,7 +429,7 @@ func TestCheckpointIsCut(t *testing.T) {
 	}
 	assert.ErrorIs(t, mine.Clear(), syscall.EIO)
 	assert.ErrorIs(t, c.Sync(), syscall.EIO)
-	_, _, err := mine.Read()
+	_, _, err := mine.Restore(background)
 	assert.ErrorContains(t, err, "it is empty")
 	require.NoError(t, c.Close())
 	_, err = save.OpenCheckpoints(name, checkpointPlan)
@@ -436,8 +437,8 @@ func TestCheckpointIsCut(t *testing.T) {
 	assert.ErrorContains(t, err, "it is cut: it has 8192 bytes of 421888")
 }
 
-// TestForgedCheckpoints: with any changed byte of an image, and any entry, Read refuses the image
-// or makes a snapshot from which play goes on, in its own memory.
+// TestForgedCheckpoints: with any changed byte of an image, and any entry, Restore refuses the
+// image, or play goes on from it, in its own memory.
 func TestForgedCheckpoints(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pond")
 	c := checkpoints(t, name, checkpointPlan)
@@ -460,10 +461,12 @@ func TestForgedCheckpoints(t *testing.T) {
 		c := checkpoints(t, name, checkpointPlan)
 		defer c.Close()
 		mine := attach(t, c, 0, h.ring)
-		number, own, err := mine.Read()
+		number, own, err := mine.Restore(background)
 		switch {
 		case errors.Is(err, save.ErrRefused):
 			refused++
+		case errors.Is(err, errHostile): // of a function of Rebuild
+			held++
 		case err != nil:
 			require.ErrorContains(t, err, "it is empty")
 			before++
@@ -503,13 +506,13 @@ func TestCheckpointBefore(t *testing.T) {
 	}
 	for range 2 {
 		save.CheckpointImage(p.mine)[save.ControlOf(p.ring).Words[0]] = 99
-		number, own, err := p.mine.Read()
+		number, own, err := p.mine.Restore(background)
 		require.NoError(t, err)
 		assert.Zero(t, number)
 		assert.Equal(t, []byte{0}, own)
 		p.put(t, 2) // not over the one that was read
 	}
-	number, _, err := p.mine.Read()
+	number, _, err := p.mine.Restore(background)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(2), number)
 }
@@ -533,12 +536,12 @@ func TestCheckpointBegins(t *testing.T) {
 	for _, reads := range []bool{true, false} {
 		mine = attach(t, c, 0, p.ring)
 		if reads {
-			_, _, err := mine.Read()
+			_, _, err := mine.Restore(background)
 			require.NoError(t, err)
 		}
 		require.NoError(t, mine.Write(4, nil))
 		save.CheckpointImage(mine)[save.ControlOf(p.ring).Words[0]] = 99
-		number, _, err := mine.Read()
+		number, _, err := mine.Restore(background)
 		if reads {
 			require.NoError(t, err)
 			assert.EqualValues(t, 3, number)
@@ -552,22 +555,55 @@ func TestCheckpointBegins(t *testing.T) {
 func TestAttachInTheLoad(t *testing.T) {
 	c := checkpoints(t, filepath.Join(t.TempDir(), "pond"), checkpointPlan)
 	var mine *save.Checkpoint
-	p, root := loadProgram(t, func(p *program, _ *uint64) {
+	_, root := loadProgram(t, func(p *program, _ *uint64) {
 		var err error
 		p.ring = save.NewRing(p.scope, 1, p.state)
 		mine, err = c.Attach(1, p.ring)
 		require.NoError(t, err)
 		assert.ErrorIs(t, mine.Write(1, nil), budget.ErrLoading)
-		_, _, err = mine.Read()
+		_, _, err = mine.Restore(background)
 		assert.ErrorIs(t, err, budget.ErrLoading)
 	})
 	*root = 7
 	require.NoError(t, mine.Write(1, nil))
 	*root = 8
-	number, _, err := mine.Read()
+	_, _, err := mine.Restore(background)
 	require.NoError(t, err)
-	require.NoError(t, p.ring.Restore(background, number))
 	assert.EqualValues(t, 7, *root)
+}
+
+// TestCheckpointRestoreGivesUp: after a Restore that a worker keeps waiting until its context ends,
+// the state and the file are as before, and a Write begins a new state.
+func TestCheckpointRestoreGivesUp(t *testing.T) {
+	p := newKeptPond(t, 2)
+	p.put(t, 1)
+	p.put(t, 2)
+	require.NoError(t, p.file.Close())
+	q := newPond(t, open(t, pondPlan()), "level", 2)
+	q.step(5)
+	require.NoError(t, q.ring.Take(9))
+	want := hash(t, q.ring, 9)
+	c := checkpoints(t, p.name, checkpointPlan)
+	mine := attach(t, c, 2, q.ring)
+	file, err := os.ReadFile(p.name)
+	require.NoError(t, err)
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	reader := q.region.Reader("anna")
+	require.True(t, reader.Pin())
+	_, _, err = mine.Restore(ctx)
+	reader.Unpin()
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorContains(t, err, "save: Restore of checkpoint 2 of "+p.name+": ")
+	now, err := os.ReadFile(p.name)
+	require.NoError(t, err)
+	assert.Equal(t, file, now)
+	require.NoError(t, q.ring.Take(10))
+	assert.Equal(t, want, hash(t, q.ring, 10))
+	require.NoError(t, mine.Write(10, nil))
+	save.CheckpointImage(mine)[save.ControlOf(q.ring).Words[0]] = 99
+	_, _, err = mine.Restore(background)
+	assert.ErrorIs(t, err, save.ErrRefused, "the Write dropped the checkpoint of the other process")
 }
 
 // TestCheckpointOfAnotherProgram: the error names the first difference.
@@ -578,11 +614,11 @@ func TestCheckpointOfAnotherProgram(t *testing.T) {
 	plan.Name = "lake"
 	p.pond = newPond(t, open(t, plan), "level", 2)
 	p.mine = attach(t, p.file, 2, p.ring)
-	_, _, err := p.mine.Read()
+	_, _, err := p.mine.Restore(background)
 	assert.ErrorIs(t, err, save.ErrRefused)
 	assert.ErrorContains(t, err, `it is of another program, plan or data: the plan: "lake" here, and "pond" in the file`)
 	p.put(t, 7)
-	number, _, err := p.mine.Read()
+	number, _, err := p.mine.Restore(background)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(7), number)
 }
@@ -604,11 +640,10 @@ func TestCheckpointOfAnOlderProgram(t *testing.T) {
 	}
 	reads := func(p *program, want uint64) error {
 		c := checkpoints(t, name, checkpointPlan)
-		number, own, err := attach(t, c, 0, p.ring).Read()
+		number, own, err := attach(t, c, 0, p.ring).Restore(background)
 		if err == nil {
 			assert.Equal(t, want, number)
 			assert.Equal(t, "lobby", string(own))
-			err = p.ring.Restore(background, number)
 		}
 		return errors.Join(err, c.Close())
 	}
@@ -644,9 +679,7 @@ func TestCheckpointKilled(t *testing.T) {
 	if name := os.Getenv(variable); name != "" {
 		p := newPond(t, open(t, pondPlan()), "level", 2)
 		mine := attach(t, checkpoints(t, name, checkpointPlan), 1, p.ring)
-		if number, _, err := mine.Read(); err == nil {
-			require.NoError(t, p.ring.Restore(background, number))
-		}
+		_, _, _ = mine.Restore(background) // the first process finds none
 		for tick := 0; ; tick++ {
 			p.step(p.room.Tick)
 			require.NoError(t, p.ring.Take(p.room.Tick))
@@ -657,7 +690,7 @@ func TestCheckpointKilled(t *testing.T) {
 		}
 	}
 	name := filepath.Join(t.TempDir(), "pond")
-	p := newPond(t, open(t, pondPlan()), "level", 3)
+	p, q := newPond(t, open(t, pondPlan()), "level", 3), newPond(t, open(t, pondPlan()), "level", 3)
 	r := rand.New(rand.NewPCG(3, 1))
 	for range step.Pick(5, 30, 300) {
 		child := exec.Command(os.Args[0], "-test.run=^TestCheckpointKilled$")
@@ -672,10 +705,10 @@ func TestCheckpointKilled(t *testing.T) {
 		require.NoError(t, child.Process.Kill())
 		_ = child.Wait()
 		c := checkpoints(t, name, checkpointPlan)
-		number, _, err := attach(t, c, 1, p.ring).Read()
+		number, _, err := attach(t, c, 1, q.ring).Restore(background)
 		require.NoError(t, err)
 		require.Greater(t, number, p.room.Tick)
-		want := hash(t, p.ring, number)
+		want := hash(t, q.ring, number)
 		for p.room.Tick < number {
 			p.step(p.room.Tick)
 		}

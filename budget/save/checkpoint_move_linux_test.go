@@ -86,13 +86,13 @@ func (m *moved) is(t *testing.T, plan save.CheckpointPlan, slots ...int) {
 	defer c.Close()
 	for _, slot := range slots {
 		mine := attach(t, c, slot, m.ring)
-		number, own, err := mine.Read()
+		number, own, err := mine.Restore(background)
 		require.NoError(t, err)
 		assert.EqualValues(t, 3, number)
 		assert.Equal(t, []byte{3, byte(slot), 36: 3}, own)
 		assert.True(t, bytes.Equal(m.image, save.Image(m.ring, 3)))
 		save.CheckpointImage(mine)[save.ControlOf(m.ring).Words[0]] ^= 99
-		number, own, err = mine.Read()
+		number, own, err = mine.Restore(background)
 		require.NoError(t, err)
 		assert.EqualValues(t, 2, number)
 		assert.Equal(t, []byte{2, byte(slot), 36: 2}, own)
@@ -148,7 +148,7 @@ func TestCheckpointsWithoutARoom(t *testing.T) {
 		for _, slot := range []int{0, 2} {
 			mine, err := c.Attach(slot, m.ring)
 			if err == nil {
-				_, _, err = mine.Read()
+				_, _, err = mine.Restore(background)
 			}
 			if slices.Contains(x.here, slot) {
 				require.NoError(t, err)
@@ -257,7 +257,7 @@ func TestHostileCheckpointsMove(t *testing.T) {
 			m.isAgain(t, file)
 			c := checkpoints(t, m.name, large)
 			for slot := range c.All() {
-				if _, _, err := attach(t, c, slot, m.ring).Read(); err != nil {
+				if _, _, err := attach(t, c, slot, m.ring).Restore(background); err != nil {
 					assert.ErrorIs(t, err, save.ErrRefused)
 					assert.Zero(t, slot)
 				}
@@ -282,7 +282,7 @@ func TestCheckpointsMoveAfterARestart(t *testing.T) {
 	large := save.CheckpointPlan{Slots: 4, Size: 64 << 10, Own: 40}
 	c = checkpoints(t, m.name, large)
 	assert.Equal(t, []int{0, 2}, slotsOf(c))
-	_, _, err := attach(t, c, 2, m.ring).Read()
+	_, _, err := attach(t, c, 2, m.ring).Restore(background)
 	assert.ErrorIs(t, err, save.ErrRefused)
 	assert.ErrorContains(t, err, "the machine has restarted or the file was copied, and no Sync completed it")
 	require.NoError(t, c.Close())

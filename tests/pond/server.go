@@ -106,10 +106,7 @@ func (s *Server) resume(number int) error {
 	if err != nil {
 		return err
 	}
-	tick, name, err := room.checkpoint.Read()
-	if err == nil {
-		err = room.ring.Restore(context.Background(), tick)
-	}
+	tick, name, err := room.checkpoint.Restore(context.Background())
 	if err == nil && (!isText(name, nameMost) || s.byName.GetBytes(name) != nil || tick != uint64(room.hall.Tick)) {
 		err = fmt.Errorf("the checkpoint of slot %d: the name %q, or the tick %d, isn't its room's", number, name, tick)
 	}

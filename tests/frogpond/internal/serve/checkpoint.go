@@ -139,14 +139,11 @@ func (l *loader) outlived(r *room) (p *play, err error) {
 
 // outlive makes the state of the play that of the room's checkpoint, and returns the rest.
 func (p *play) outlive(r *room) (*outlives, error) {
-	tick, own, err := p.checkpoint.Read()
+	tick, own, err := p.checkpoint.Restore(context.Background())
 	if err != nil {
 		return nil, err
 	}
 	k, err := r.s.readOutlives(r, own)
-	if err == nil {
-		err = p.level.Snapshots.Restore(context.Background(), tick)
-	}
 	if err != nil {
 		return nil, err
 	}
