@@ -165,7 +165,7 @@ var blocks = map[string][]string{
 	"budget/save/README.md": {"tests/save_test.go TestSavePage", verify, "tests/save_test.go TestSavePage", resumes,
 		versions, "tests/save_test.go TestSavePage"},
 	"budget/guide/quotas.md":           {"budget/guide/quotas_test.go TestQuotasPage"},
-	"budget/view/README.md":            {livePage},
+	"budget/view/README.md":            {livePage, "budget/view/slowest_example_test.go TestSlowestPage"},
 	"budget/with/otel/README.md":       {"budget/with/otel/page_test.go TestPage"},
 	"budget/with/pprof/README.md":      {"budget/with/pprof/page_test.go TestPage"},
 	"budget/with/prometheus/README.md": {"budget/with/prometheus/page_test.go TestPage"},
