@@ -280,20 +280,29 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
+	"github.com/upfront-mem/upfront/scope"
 )
 
 type (
+	hall struct{ Tick uint64 }
+	frog struct{ X, Y int32 }
 	room struct {
-		ring       *save.Ring
+		slot       budget.Region
+		hall       *hall
+		frogs      scope.HandlePool[frog]
 		checkpoint *save.Checkpoint
 	}
 	server struct {
-		slots *budget.Slots
-		rooms map[string]*room
+		slots       *budget.Slots
+		checkpoints *save.Checkpoints
+		rooms       map[string]*room
 	}
 )
 
-func (s *server) load(slot budget.Region) (*room, error) { return nil, nil }
+var (
+	halls = scope.Plain[hall]()
+	frogs = scope.Plain[frog]()
+)
 
 BLOCK
 func main() { _ = new(server).resume(0) }

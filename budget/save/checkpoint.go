@@ -318,11 +318,12 @@ func (c *Checkpoints) sum(slot, half int, e *checkpointEntry) uint64 {
 	return uint64(sumOf(words)) | summed
 }
 
-// All returns the slots that have a checkpoint, in order. Call it at the start, before Write or
-// Clear. For each slot the program loads the state as always, and calls [Checkpoints.Attach] and
-// [Checkpoint.Restore]. For a checkpoint that this process can't read, All returns an error with
-// the reason if it is known without the state: the machine has restarted, or the plan has no room
-// for the checkpoint. The slot then is one of an earlier plan, and this plan may not have it.
+// All returns the slots that have a checkpoint, in order. For each of them the program loads the
+// state as always, and calls [Checkpoints.Attach] and [Checkpoint.Restore]. Call All at the start:
+// until it ends, Write and Clear may change only slots that it has returned. For a checkpoint that
+// this process can't read, All returns an error with the reason if it is known without the state:
+// the machine has restarted, or the plan has no room for the checkpoint. The slot then is one of an
+// earlier plan, and this plan may not have it.
 func (c *Checkpoints) All() iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		for slot, err := range c.refused {
@@ -495,10 +496,11 @@ func (p *Checkpoint) bad(what string, err error) error {
 
 // Write makes the ring's snapshot with that number the checkpoint, with a copy of the program's own
 // bytes. If the number is higher than those of all snapshots in the ring, Write makes the snapshot
-// first, as [Ring.Take] does. If the process is killed during the call, the checkpoint before it
-// counts. Write copies the snapshot into the file. For a tracked region (budget.RegionPlan.Track)
-// it copies only the pages that were written since the last Write but one. Write makes no system
-// call except those of a Take, and no Go allocation unless it fails.
+// first, as [Ring.Take] does. A second Write of a number writes the same snapshot again. If the
+// process is killed during the call, the checkpoint before it counts. Write copies the snapshot
+// into the file. For a tracked region (budget.RegionPlan.Track) it copies only the pages that were
+// written since the last Write but one. Write makes no system call except those of a Take, and no
+// Go allocation unless it fails.
 //
 // Write fails if Take fails, if the ring doesn't hold the snapshot any more, if own has more bytes
 // than the plan, or after Close. If another process made the file shorter, the error wraps
@@ -558,9 +560,9 @@ func (p *Checkpoint) write(s *slot, own []byte) {
 }
 
 // Restore reads the checkpoint into the ring and restores the state from it, as [Ring.Read] and
-// [Ring.Restore] do. It returns the snapshot's number and the program's own bytes, which the
-// program checks itself. If the newest snapshot is refused and the one before isn't, Restore goes
-// on from the one before and drops the newest. But a snapshot that doesn't convert
+// [Ring.Restore] do. It returns the snapshot's number and a copy of the program's own bytes, which
+// the program checks itself. If the newest snapshot is refused and the one before isn't, Restore
+// goes on from the one before and drops the newest. But a snapshot that doesn't convert
 // ([State.Version]) isn't dropped, because an older program can go on from it. An error wraps
 // ErrRefused if there is a checkpoint and it was refused. After an error the state and the file are
 // as before, unless a function of [State.Rebuild] failed.

@@ -273,6 +273,41 @@ func TestMoreRooms(t *testing.T) {
 	assert.NoFileExists(t, name+".refused")
 }
 
+// TestKilledInAMove: a kill between the checkpoints of two rooms, while a player goes from one to
+// the other, loses neither room.
+func TestKilledInAMove(t *testing.T) {
+	step.Machine(t, step.Loopback())
+	for moves := range 2 { // to the room that resumes first, or second
+		name := filepath.Join(t.TempDir(), "pond")
+		b, s, err := scriptServer(name, 2)
+		require.NoError(t, err)
+		scriptTick(s, 0)
+		scriptTick(s, 1)
+		s.step()
+		seats := s.seats.Len()
+		from, to := s.rooms[1-moves], s.rooms[moves]
+		var ann Address
+		for _, p := range from.players.All() {
+			ann = p.From
+		}
+		s.handle(ann, []byte{kindLeave})
+		s.handle(ann, append([]byte{kindJoin, 3}, "ann"+to.name.String()...))
+		to.hall.Tick++
+		require.NoError(t, to.checkpoint.Write(uint64(to.hall.Tick), to.name.Bytes()))
+		end(t, b, s)
+
+		b, s, err = scriptServer(name, 2)
+		require.NoError(t, err)
+		require.NotNil(t, s.rooms[0])
+		require.NotNil(t, s.rooms[1])
+		assert.Equal(t, seats, s.seats.Len())
+		seat := s.seats.Get(ann)
+		require.NotNil(t, seat)
+		assert.Equal(t, ann, s.rooms[seat.Room].players.At(seat.Player).From)
+		end(t, b, s)
+	}
+}
+
 // TestRefusedCheckpoints: a server starts with the rooms that are whole, and puts a file aside that
 // is cut.
 func TestRefusedCheckpoints(t *testing.T) {

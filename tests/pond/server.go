@@ -110,10 +110,13 @@ func (s *Server) resume(number int) error {
 	if err == nil && (!isText(name, nameMost) || s.byName.GetBytes(name) != nil || tick != uint64(room.hall.Tick)) {
 		err = fmt.Errorf("the checkpoint of slot %d: the name %q, or the tick %d, isn't its room's", number, name, tick)
 	}
-	for _, p := range room.players.All() {
-		if err == nil && s.seats.Get(p.From) != nil {
-			err = fmt.Errorf("the checkpoint of slot %d: %v is in another room", number, p.From.addrPort())
+	for player, p := range room.players.All() {
+		if s.seats.Get(p.From) != nil { // the kill came while the player went from room to room
+			room.players.Put(player)
 		}
+	}
+	if err == nil && room.players.Live() == 0 {
+		err = fmt.Errorf("the checkpoint of slot %d: all players of %q are in other rooms", number, name)
 	}
 	if err != nil {
 		return errors.Join(err, slot.Release(context.Background()))
