@@ -1,9 +1,16 @@
 package merge
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/upfront-mem/upfront/budget"
 )
 
 const plan = `{
@@ -165,15 +172,65 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// TestOn: the region that another stands on is a name, also if it reads as a size.
-func TestOn(t *testing.T) {
-	with := func(on string) *Tree {
-		return planTree(t, changed(t, plan, `"level"`, `"level", "on": "`+on+`"`))
+// TestNamesThatReadAsSizes: "7" and "07" are one size and two names. Plans that differ in a name
+// aren't equal, for each key of a plan.
+func TestNamesThatReadAsSizes(t *testing.T) {
+	text, err := os.ReadFile("../../../testdata/plans/every-key.json")
+	must(t, err)
+	regions := `"regions": [{"name": "7", "size": "64KiB"}, {"name": "07", "size": "64KiB"},`
+	text = []byte(changed(t, string(text), `"regions": [`, regions))
+	names := map[string]bool{}
+	for _, pair := range [][2]string{{"7", "07"}, {"8", "08"}} { // regions, and names of no part
+		for i := 0; ; i++ {
+			key, one, found := withString(t, text, i, pair[0])
+			_, other, _ := withString(t, text, i, pair[1])
+			if !found {
+				break
+			}
+			a, wrong := budget.ParsePlan(one)
+			b, alsoWrong := budget.ParsePlan(other)
+			if wrong != nil || alsoWrong != nil || reflect.DeepEqual(a, b) {
+				continue
+			}
+			names[key] = true
+			if len(Diff(planTree(t, string(one)), planTree(t, string(other)))) == 0 {
+				t.Errorf("no difference: the key %s with %q and with %q", key, pair[0], pair[1])
+			}
+		}
 	}
-	changes := Diff(with("7"), with("07"))
-	if len(changes) != 1 || changes[0].Path != "regions.level.on" || string(changes[0].To) != `"07"` {
-		t.Error(changes)
+	want := []string{"in", "label", "name", "note", "on", "part"}
+	if got := slices.Sorted(maps.Keys(names)); !slices.Equal(got, want) {
+		t.Errorf("the keys of names are %v", got)
 	}
+}
+
+// withString returns JSON with the i-th string replaced, and the string's key. It returns false if
+// there are fewer strings.
+func withString(t *testing.T, text []byte, i int, by string) (key string, result []byte, found bool) {
+	var walk func(of string, value any) any
+	walk = func(of string, value any) any {
+		switch value := value.(type) {
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(value)) {
+				value[name] = walk(name, value[name])
+			}
+		case []any:
+			for n := range value {
+				value[n] = walk(of, value[n])
+			}
+		case string:
+			if i--; i == -1 {
+				key, found = of, true
+				return by
+			}
+		}
+		return value
+	}
+	var root any
+	must(t, json.Unmarshal(text, &root))
+	result, err := json.Marshal(walk("", root))
+	must(t, err)
+	return key, result, found
 }
 
 // TestRepeatedLinks: a list with a link twice is merged as a whole, since a place in it has two

@@ -65,7 +65,7 @@ var Plan = &Schema{
 		return ""
 	},
 	plain: func(path []string, text string) string {
-		if key := path[len(path)-1]; !slices.Contains([]string{"name", "on", "note", "part", "label"}, key) {
+		if key := path[len(path)-1]; !slices.Contains([]string{"name", "on", "in", "note", "part", "label"}, key) {
 			if size, err := budget.ParseSize(unquote(text)); err == nil {
 				return strconv.FormatUint(size, 10)
 			}
