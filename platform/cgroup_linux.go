@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"math"
 	"path"
 	"slices"
@@ -20,8 +21,36 @@ const (
 // are mounted, the version without the memory controller has no files of these names.
 func (t teller) cgroups() []Limit {
 	mountinfo, own := t.text("proc/self/mountinfo"), t.text("proc/self/cgroup")
-	return append(t.unified(cgroupDirectories(mountinfo, own, unified)),
-		t.memory1(cgroupDirectories(mountinfo, own, memory1))...)
+	return append(t.unified(t.groupDirectories(mountinfo, own, unified)),
+		t.memory1(t.groupDirectories(mountinfo, own, memory1))...)
+}
+
+// groupDirectories returns the best list of cgroupDirectories in which a limit can be read. The
+// best list of all may be hidden: by a mount on top of it, or in a directory of another user. If no
+// limit can be read, groupDirectories returns that list all the same.
+func (t teller) groupDirectories(mountinfo, own string, of controller) []string {
+	lists := cgroupDirectories(mountinfo, own, of)
+	if len(lists) > 1 {
+		isShown := func(list []string) bool {
+			return slices.ContainsFunc(list, func(directory string) bool { return t.hasLimit(directory, of) })
+		}
+		if i := slices.IndexFunc(lists, isShown); i > 0 {
+			return lists[i]
+		}
+	}
+	if len(lists) == 0 {
+		return nil
+	}
+	return lists[0]
+}
+
+// hasLimit reports whether a file with a limit of the group can be read.
+func (t teller) hasLimit(directory string, of controller) bool {
+	files := []string{"memory.max", "memory.high"}
+	if of == memory1 {
+		files = []string{"memory.limit_in_bytes"}
+	}
+	return slices.ContainsFunc(files, func(file string) bool { return t.text(path.Join(directory, file)) != "" })
 }
 
 // unified reads version 2: every group above has its own limits, and its use includes that of the
@@ -152,29 +181,36 @@ func cgroupPath(text string, of controller) (found string) {
 	return found
 }
 
-// cgroupDirectories lists the directories of a group and its ancestors, the group's own first. Some
-// may not exist: a container may name its group as the host does, and show it as the top of the
-// tree. For a group outside of all mounts it returns the top of a mount, where a container sees its
-// own group.
-func cgroupDirectories(mountinfo, own string, of controller) (all []string) {
+// cgroupDirectories lists the directories of a group and its ancestors, the group's own first: one
+// list for each mount, the best first. Some directories may not exist: a container may name its
+// group as the host does, and show it as the top of the tree. For a mount that the group isn't in,
+// the list has only the top of the mount, where a container sees its own group.
+func cgroupDirectories(mountinfo, own string, of controller) (all [][]string) {
 	p, mounts := cgroupPath(own, of), cgroupMounts(mountinfo, of)
-	if p == "" || len(mounts) == 0 {
+	if p == "" {
 		return nil
 	}
-	best, below, inside := cgroupMount{}, "", false
-	for _, m := range mounts {
-		rest, within := cgroupBelow(p, m.root)
-		// The shortest root shows the most groups above. Among equals the later mount hides the
-		// earlier one.
-		if best.point == "" || within && !inside || within == inside && len(m.root) <= len(best.root) {
-			best, below, inside = m, rest, within
+	// The shortest root shows the most groups above. Among equals the later mount hides the earlier
+	// one.
+	slices.Reverse(mounts)
+	slices.SortStableFunc(mounts, func(a, b cgroupMount) int {
+		_, inA := cgroupBelow(p, a.root)
+		_, inB := cgroupBelow(p, b.root)
+		if inA != inB {
+			return map[bool]int{true: -1, false: 1}[inA]
 		}
+		return cmp.Compare(len(a.root), len(b.root))
+	})
+	for _, m := range mounts {
+		below, _ := cgroupBelow(p, m.root)
+		var list []string
+		top := path.Clean(m.point)
+		for directory := path.Join(top, below); directory != top; directory = path.Dir(directory) {
+			list = append(list, directory)
+		}
+		all = append(all, append(list, top))
 	}
-	top := path.Clean(best.point)
-	for directory := path.Join(top, below); directory != top; directory = path.Dir(directory) {
-		all = append(all, directory)
-	}
-	return append(all, top)
+	return all
 }
 
 // cgroupBelow returns p relative to the group root, "" for the root itself or a path outside.

@@ -3,6 +3,7 @@ package platform
 import (
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -133,6 +134,13 @@ func TestGroupsInContainers(t *testing.T) {
 			[]bound{{8, 0, "/whole/a/memory.max"}}},
 		"the later of two": {"1 2 0:3 / /old rw - cgroup2 none rw\n1 2 0:3 / /new rw - cgroup2 none rw\n", "0::/\n",
 			map[string]string{"/old/memory.max": "7\n", "/new/memory.max": "8\n"}, []bound{{8, 0, "/new/memory.max"}}},
+		"a hidden mount": {mounted2 + "1 2 0:3 / /hidden rw - cgroup2 none rw\n", "0::/a\n",
+			map[string]string{"/sys/fs/cgroup/a/memory.max": "7\n"}, []bound{{7, 0, "/sys/fs/cgroup/a/memory.max"}}},
+		"the whole tree is hidden": {"1 2 0:3 / /hidden rw - cgroup2 none rw\n1 2 0:3 /a /part rw - cgroup2 none rw\n",
+			"0::/a\n", map[string]string{"/part/memory.high": "7\n"}, []bound{{7, 0, "/part/memory.high"}}},
+		"a hidden mount of version 1": {mounted1 + "1 2 0:3 / /hidden rw - cgroup none rw,memory\n", "4:memory:/a\n",
+			map[string]string{"/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "7\n"},
+			[]bound{{7, 0, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes"}}},
 	})
 }
 
@@ -180,8 +188,8 @@ func FuzzGroups(f *testing.F) {
 	f.Add("1 2 0:3 /\\04 /\\377\\040 rw - cgroup2 a memory\n", "0::/ (deleted)\n1:memory:", "max", "")
 	f.Fuzz(func(t *testing.T, mountinfo, cgroup, number, stat string) {
 		files := map[string]string{}
-		for _, d := range append(cgroupDirectories(mountinfo, cgroup, unified),
-			cgroupDirectories(mountinfo, cgroup, memory1)...) {
+		for _, d := range slices.Concat(append(cgroupDirectories(mountinfo, cgroup, unified),
+			cgroupDirectories(mountinfo, cgroup, memory1)...)...) {
 			assert.Equal(t, path.Clean(d), d)
 			assert.True(t, path.IsAbs(d))
 			for _, name := range []string{"memory.max", "memory.current", "memory.limit_in_bytes",
@@ -215,8 +223,9 @@ func FuzzMountedGroup(f *testing.F) {
 		escape := strings.NewReplacer(" ", `\040`, "\t", `\011`, "\\", `\134`).Replace
 		mountinfo := "7 1 0:5 " + escape(root) + " " + escape(point) +
 			" rw,relatime shared:1 master:2 - cgroup2 none rw"
-		directories := cgroupDirectories(mountinfo, "0::"+path.Join(root, below), unified)
-		if assert.NotEmpty(t, directories) {
+		lists := cgroupDirectories(mountinfo, "0::"+path.Join(root, below), unified)
+		if assert.Len(t, lists, 1) && assert.NotEmpty(t, lists[0]) {
+			directories := lists[0]
 			assert.Equal(t, path.Join(point, below), directories[0])
 			assert.Equal(t, point, directories[len(directories)-1])
 		}

@@ -111,7 +111,7 @@ func (w *limitWatch) find() (ticks bool, err error) {
 		}
 	}
 	mountinfo, own := w.kept.texts[mountsFile], w.kept.texts[groupsFile]
-	second, first := cgroupDirectories(mountinfo, own, unified), cgroupDirectories(mountinfo, own, memory1)
+	second, first := w.t.groupDirectories(mountinfo, own, unified), w.t.groupDirectories(mountinfo, own, memory1)
 	isMember := cgroupPath(own, unified) != "" || cgroupPath(own, memory1) != ""
 	if isMember && len(second)+len(first) == 0 {
 		return false, errors.New("no mount shows the process's cgroup")

@@ -228,6 +228,18 @@ func TestWatchOfNoGroup(t *testing.T) {
 	})
 }
 
+// TestWatchBesideAHiddenMount: a later mount that the process can't look into hides no limit.
+func TestWatchBesideAHiddenMount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const own = "/sys/fs/cgroup/a"
+		w, err := watchTree(t, mounted2+"9 1 0:3 / /hidden rw - cgroup2 none rw\n", "0::/a\n",
+			own+"/memory.max", "512\n")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"memory.max 0/512; "}, w.moves)
+		assert.Equal(t, []string{own + "/memory.max"}, w.names)
+	})
+}
+
 // TestLimitsMoveWithoutDescriptors: a process without a free file descriptor still sees each bound.
 // The use stays as last read, and is read again when the process has descriptors.
 func TestLimitsMoveWithoutDescriptors(t *testing.T) {
