@@ -3,9 +3,11 @@
 package main
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -152,6 +154,27 @@ func TestProfileIsBounded(t *testing.T) {
 		require.NoError(t, err)
 		assert.Regexp(t, `(?m)^ +640MB .*\(stacks that were replaced\)$`, string(out))
 	}
+}
+
+// TestProfileByTheLinker: in a program that was started as an argument of the dynamic linker, the
+// profile has the program's file, not the linker's.
+func TestProfileByTheLinker(t *testing.T) {
+	t.Parallel()
+	step.Needs(t, step.Check)
+	program, err := elf.Open(os.Args[0])
+	require.NoError(t, err)
+	interp, err := program.Section(".interp").Data()
+	require.NoError(t, err)
+	require.NoError(t, program.Close())
+	linker := strings.TrimRight(string(interp), "\x00")
+	file := t.TempDir() + "/linker.pb.gz"
+	endsFile(t, linker, os.Args[0]+" -size 64MiB -profile 16KiB users "+file)
+	out, err := exec.Command("go", "tool", "pprof", "-symbolize=none", "-raw", file).Output()
+	require.NoError(t, err)
+	_, mappings, found := strings.Cut(string(out), "\nMappings\n")
+	require.True(t, found, "%s", out)
+	assert.NotContains(t, mappings, filepath.Base(linker))
+	assert.Equal(t, 2, strings.Count(mappings, " "+os.Args[0]+" "), "Go's code, and C's: %s", mappings)
 }
 
 // TestProfileOfThreads: a thread of C has no lines of Go.

@@ -166,20 +166,33 @@ type builder struct {
 func newBuilder() *builder {
 	b := &builder{strings: []string{""}, indices: map[string]uint64{"": 0}, locations: map[location]uint64{},
 		functions: map[function]uint64{}}
-	b.mappings = append(b.mappings, mapping{file: program()})
+	b.mappings = append(b.mappings, mapping{file: fileAt(uint64(reflect.ValueOf(newBuilder).Pointer()))})
 	return b
 }
 
-// program returns the file of the program; "" is a file that the tool doesn't find.
-func program() string {
+// fileAt returns the file that is mapped at an address of code. It may differ from os.Executable:
+// that is the dynamic linker if the program was started as an argument of the linker, and the C
+// program if Go's code is in a library. "" is a file that the tool doesn't find.
+func fileAt(pc uint64) string {
+	maps, _ := os.ReadFile("/proc/self/maps")
+	for line := range strings.Lines(string(maps)) {
+		var from, end uint64
+		_, err := fmt.Sscanf(line, "%x-%x ", &from, &end)
+		if start := strings.IndexByte(line, '/'); err == nil && from <= pc && pc < end && start >= 0 {
+			return strings.TrimSuffix(strings.TrimSuffix(line[start:], "\n"), " (deleted)")
+		}
+	}
 	name, _ := os.Executable()
 	return name
 }
 
 func (b *builder) addObject(o C.upfront_profile_object) {
 	name := C.GoString(&o.name[0])
+	if name == "" { // the program's own
+		name = fileAt(uint64(o.from))
+	}
 	b.mappings = append(b.mappings, mapping{from: uint64(o.from), end: uint64(o.end), offset: uint64(o.offset),
-		file: cmp.Or(name, program())})
+		file: name})
 }
 
 func (b *builder) text(s string) uint64 {
