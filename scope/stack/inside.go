@@ -2,7 +2,6 @@ package stack
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"unsafe"
@@ -68,15 +67,25 @@ func (p *Piece) Ends(st *Stack) string {
 	return classes.name[p.node.finalizes()%classesMax]
 }
 
-// shortType returns a type's name without the folders of packages.
+// shortType returns a type's name without the folders of packages: "map[a.B]c.D" for
+// "map[x/a.B]y/z/c.D". Package regexp would cost each program 100 KiB.
 func shortType(name string) string {
 	if !strings.Contains(name, "/") { // most names
 		return name
 	}
-	return folders.ReplaceAllString(name, "")
+	var b strings.Builder
+	for name != "" {
+		end := strings.IndexAny(name, "][{};*, ")
+		if end < 0 {
+			end = len(name)
+		}
+		b.WriteString(name[strings.LastIndexByte(name[:end], '/')+1 : end])
+		after := min(end+1, len(name))
+		b.WriteString(name[end:after])
+		name = name[after:]
+	}
+	return b.String()
 }
-
-var folders = regexp.MustCompile(`[^][{};*, ]+/`)
 
 // Site sums up the objects of an arena that share scope, label, type and calls. The Bytes of all
 // sites add up to the used bytes. All objects without bytes, and the free bytes of temporaries, are
