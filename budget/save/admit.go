@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/upfront-mem/upfront/arena"
 	"github.com/upfront-mem/upfront/arena/plain"
@@ -29,6 +30,10 @@ var arenaPath = reflect.TypeFor[arena.Base]().PkgPath()
 // module is the path prefix of this module's packages.
 var module = strings.TrimSuffix(arenaPath, "arena")
 
+// admitted has the types that a state region can hold. So a server that loads its rooms again looks
+// at each type once.
+var admitted sync.Map // the keys are reflect.Types
+
 // admits returns an error if a state region can't hold values of a type. The error has a line for
 // each bad field at any depth, also through arena.Ptr and arena.Slice. Padding is refused because
 // its bytes may differ where states are equal. A blank field `_ [3]byte` is fine: new memory is
@@ -37,9 +42,13 @@ func (st *State) admits(t reflect.Type) error {
 	if !st.saved.IsState {
 		return nil
 	}
+	if _, known := admitted.Load(t); known {
+		return nil
+	}
 	a := admission{seen: map[reflect.Type]bool{}}
 	a.look(t)
 	if a.faults == nil {
+		admitted.Store(t, nil)
 		return nil
 	}
 	return fmt.Errorf("save: BUG: the state of region %s can't have a %v:\n\t%w", st.saved.Name, t,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/bits"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/platform"
 )
 
@@ -119,7 +120,7 @@ func (t *tracking) scan() {
 func (p *part) copy(image []byte, slot int, restores bool) {
 	t, state := p.tracking, p.bytes()
 	if t == nil {
-		p.move(image, state, 0, len(state), restores)
+		p.copyUsed(image, state, restores)
 		return
 	}
 	if t.tracker == nil {
@@ -136,6 +137,43 @@ func (p *part) copy(image []byte, slot int, restores bool) {
 		t.restored(d)
 	}
 	clear(d)
+}
+
+// leastSkipped is the least bytes of untouched chunks for which copyUsed divides its copy.
+const leastSkipped = 256
+
+// copyUsed copies all bytes that may differ between the state and an image. In a state region a
+// pool's chunks that were never taken are zeros, in the state and in each image: a load begins with
+// zeros, NewRing clears the images, and an image from outside with other bytes there is refused. So
+// copyUsed leaves out the chunks that are untouched on both sides.
+func (p *part) copyUsed(image, state []byte, restores bool) {
+	at := 0
+	for i := range p.pools {
+		if pool := &p.pools[i]; p.saved.IsState {
+			touched := max(touched(pool.states(state)), touched(p.states(image, pool)))
+			from := int(pool.first + touched*pool.header.Stride)
+			to := int(pool.first + uint64(pool.header.Count)*pool.header.Stride)
+			if to-from >= leastSkipped {
+				p.move(image, state, at, from, restores)
+				at = to
+			}
+		}
+	}
+	p.move(image, state, at, len(state), restores)
+}
+
+// touched returns the number of a pool's chunks that were ever taken. They are the pool's first
+// chunks, and the last ones of states.
+func touched(states []byte) uint64 {
+	low, high := 0, len(states) // states before low are fresh, those from high on aren't
+	for low < high {
+		if middle := int(uint(low+high) / 2); states[middle] == arena_c.ChunkFresh {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return uint64(len(states) - low)
 }
 
 // move copies those of the state's bytes [begin, end) that are outside of packed heaps. In a

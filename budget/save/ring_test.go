@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
@@ -95,4 +96,69 @@ func TestChunksEndWithZeros(t *testing.T) {
 		return save.NewRing(s, 1, state), nil
 	})
 	require.NoError(t, err)
+}
+
+// TestUntouchedChunks: Take and Restore leave out chunks that were never taken. A state has the
+// same hash in each image, and after each Restore.
+func TestUntouchedChunks(t *testing.T) {
+	b := open(t, budget.Plan{Name: "pond",
+		Regions: []budget.RegionPlan{{Name: "match", Size: budget.MiB, State: true}}})
+	maker := scope.Plain[toad]()
+	var pools [2]scope.Pool[toad]
+	var ring *save.Ring
+	_, err := budget.Load(context.Background(), b.Region("match"), func(s scope.Scope) (*room, error) {
+		state, root := save.Begin(b.Region("match"), s, roomMaker)
+		pools[0] = maker.Pool(s, 100)
+		byteMaker.Slice(s, 100)
+		pools[1] = maker.Pool(s, 100)
+		ring = save.NewRing(s, 3, state)
+		return root, nil
+	})
+	require.NoError(t, err)
+	var want [4]uint64 // the hashes with 0, 10, 40 and 90 toads in each pool
+	number := uint64(0)
+	for round := range 6 {
+		var first uint64
+		for i, n := range [4]int{0, 10, 40, 90} {
+			for _, pool := range pools {
+				for pool.Live() < n {
+					x := pool.Get()
+					x.X = uint32(pool.Live())
+				}
+			}
+			number++
+			require.NoError(t, ring.Take(number))
+			if i == 1 {
+				first = number
+			}
+			if round == 0 {
+				want[i] = hash(t, ring, number)
+			}
+			require.Equal(t, want[i], hash(t, ring, number), "%d toads in round %d", n, round)
+		}
+		require.NoError(t, ring.Restore(context.Background(), first))
+		for _, pool := range pools {
+			require.Equal(t, 10, pool.Live())
+			require.Equal(t, 10, pool.Peak())
+			for i := range 10 {
+				require.Equal(t, uint32(i+1), pool.At(i).X)
+			}
+			for pool.Live() < 20 { // those after the 10th are untouched again
+				x := pool.GetUnzeroed()
+				require.True(t, arena_c.Checked || *x == toad{}, "a checked build fills it")
+			}
+		}
+		require.NoError(t, ring.Restore(context.Background(), first))
+		for _, pool := range pools {
+			for i := range 10 {
+				pool.Put(pool.At(9 - i))
+			}
+		}
+		number++
+		require.NoError(t, ring.Take(number))
+		if round == 0 { // from now on, ten chunks are touched in the state without toads
+			want[0] = hash(t, ring, number)
+		}
+		require.Equal(t, want[0], hash(t, ring, number), round)
+	}
 }
