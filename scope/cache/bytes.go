@@ -27,7 +27,8 @@ type Options struct {
 	// Entry is the expected mean size of a key and its value in bytes, at most [Bytes.Most]. 0
 	// means 256. It decides the size of the index. If the entries are smaller, the index is full
 	// before the bytes are: with entries of a quarter of the size, about two thirds of the bytes
-	// stay unused. Stats.Crowded is then nearly equal to Stats.Evictions.
+	// stay unused. Stats.Crowded is then nearly equal to Stats.Evictions. Sizes vary, so pass a
+	// tenth less than the mean.
 	Entry int
 	// Seed determines the hashes. With 0 the cache chooses a random seed, so that an attacker can't
 	// choose keys that collide. In a state of package budget/save, 0 is the seed itself, so that

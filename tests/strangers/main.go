@@ -1,4 +1,4 @@
-// Command strangers runs four programs and, for each, a careful twin on the Go heap. It prints the
+// Command strangers runs six programs and, for each, a careful twin on the Go heap. It prints the
 // costs of the programs and the twins. README.md describes the programs and the measurement.
 //
 //	strangers [-rounds 5] [-programs rooms,game]
@@ -21,7 +21,9 @@ import (
 
 	"github.com/upfront-mem/upfront/tests/strangers/game"
 	"github.com/upfront-mem/upfront/tests/strangers/lines"
+	"github.com/upfront-mem/upfront/tests/strangers/rollback"
 	"github.com/upfront-mem/upfront/tests/strangers/rooms"
+	"github.com/upfront-mem/upfront/tests/strangers/tiles"
 	"github.com/upfront-mem/upfront/tests/strangers/twin"
 	"github.com/upfront-mem/upfront/tests/strangers/work"
 	"github.com/upfront-mem/upfront/tests/strangers/world"
@@ -58,6 +60,14 @@ var programs = []program{
 	{"game", 0x97a52578ae6f812e, []version{
 		{"Go", twin.Game, "twin/game.go", 0},
 		{"Upfront", game.Play, "game/game.go", 1.1},
+	}},
+	{"rollback", 0x3c45db1ec3bda7ff, []version{
+		{"Go", twin.Rollback, "twin/rollback.go", 0},
+		{"Upfront", rollback.Play, "rollback/rollback.go", 1.1},
+	}},
+	{"tiles", 0xd3a5e94488dd3411, []version{
+		{"Go", twin.Tiles, "twin/tiles.go", 0},
+		{"Upfront", tiles.Play, "tiles/tiles.go", 1.1},
 	}},
 }
 

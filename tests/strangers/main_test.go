@@ -27,6 +27,7 @@ func TestVersions(t *testing.T) {
 	}
 	for _, p := range programs {
 		var twin uint64
+		var misses int
 		for i, v := range p.versions {
 			for range rounds {
 				sum, m, err := work.Run(v.run)
@@ -34,8 +35,13 @@ func TestVersions(t *testing.T) {
 				require.NoError(t, p.check(v, sum))
 				garbage := m.Garbage()
 				if i == 0 {
-					twin = garbage
-				} else if !arena_c.Checked && !slow { // these builds record callers
+					twin, misses = garbage, m.Misses()
+				}
+				assert.InDelta(t, misses, m.Misses(), float64(misses)/100, "%s/%s: misses", p.name, v.name)
+				if i == 0 {
+					continue
+				}
+				if !arena_c.Checked && !slow { // these builds record callers
 					assert.LessOrEqual(t, float64(garbage), mostGarbage*float64(twin), "%s/%s: bytes on the Go heap",
 						p.name, v.name)
 				}

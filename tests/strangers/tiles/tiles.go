@@ -35,7 +35,8 @@ func Play(m *work.Meter) (sum uint64, err error) {
 	defer func() { err = errors.Join(err, b.Close()) }()
 	loaded, err := budget.Load(context.Background(), b.Region("tiles"), func(s scope.Scope) (*server, error) {
 		return &server{
-			cache.NewBytes(s, work.CacheSize, cache.Options{Entry: work.MeanTile}),
+			// an index for a few entries more than there are on average
+			cache.NewBytes(s, work.CacheSize, cache.Options{Entry: work.MeanTile * 9 / 10}),
 			s.Bytes(work.RasterSize),
 			s.Bytes(work.TileSize)[:0],
 		}, nil

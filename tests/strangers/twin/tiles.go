@@ -10,8 +10,8 @@ import (
 // tile is an entry of a tileCache, in one of its queues.
 type tile struct {
 	key        string
-	value      []byte
-	size       int // that counts against the cache's size
+	value      []byte // nil if it was deleted
+	size       int    // that counts against the cache's size
 	reads      uint8
 	main       bool  // it is in the main queue, not in the small one
 	prev, next int32 // in its queue: towards the oldest, towards the newest
@@ -23,12 +23,12 @@ type queue struct {
 	used, size     int // bytes
 }
 
-// tileCache is a cache of a number of bytes that evicts by S3-FIFO, as scope/cache's Bytes does, and
-// that counts an entry as it does.
+// tileCache is a cache of a number of bytes. It evicts by S3-FIFO, and counts the bytes of an entry
+// as scope/cache's Bytes does.
 type tileCache struct {
-	byKey map[string]int32
+	byKey map[string]int32 // without deleted tiles
 	tiles []tile
-	free  []int32
+	free  []int32 // numbers of tiles in no queue
 	small queue
 	main  queue
 
@@ -45,8 +45,10 @@ const (
 	mostSpares = 16 // entries that one eviction spares
 )
 
+// newTileCache returns a cache of size bytes. Its index has room for a few entries more than there
+// are on average.
 func newTileCache(size int) *tileCache {
-	n := size / (work.MeanTile + header + indexed)
+	n := size / (work.MeanTile*9/10 + header + indexed)
 	size -= n * indexed
 	return &tileCache{
 		byKey:   make(map[string]int32, n),
@@ -93,6 +95,7 @@ func (c *tileCache) set(key, value []byte) {
 	c.byKey[t.key] = i
 }
 
+// delete removes a key. Its bytes count until its queue passes it, as in scope/cache.
 func (c *tileCache) delete(key []byte) {
 	if i, ok := c.byKey[string(key)]; ok {
 		delete(c.byKey, c.tiles[i].key)
@@ -189,8 +192,8 @@ func (c *tileCache) drop(i int32) {
 	c.free = append(c.free, i)
 }
 
-// Tiles plays the program tiles. It draws into the same memory each time, and a tile that is made
-// is copied once: to the cache.
+// Tiles plays the program tiles. It draws into the same memory each time, and copies a tile once,
+// to the cache.
 func Tiles(m *work.Meter) (uint64, error) {
 	var (
 		cache  = newTileCache(work.CacheSize)

@@ -16,9 +16,10 @@ type Version func(m *Meter) (uint64, error)
 // Meter measures a version, which reports the end of its set-up, and the start and stop of each
 // tick.
 type Meter struct {
-	ticks []time.Duration
-	start time.Time
-	setUp uint64 // bytes that were allocated on the Go heap before Ready
+	ticks  []time.Duration
+	start  time.Time
+	setUp  uint64 // bytes that were allocated on the Go heap before Ready
+	misses int
 }
 
 // Run runs a version and returns its sum and its measurements.
@@ -38,6 +39,12 @@ func (m *Meter) Start() { m.start = time.Now() }
 
 // Stop marks the end of the tick.
 func (m *Meter) Stop() { m.ticks = append(m.ticks, time.Since(m.start)) }
+
+// Miss counts a value that the version's cache didn't have.
+func (m *Meter) Miss() { m.misses++ }
+
+// Misses returns the number of calls of Miss.
+func (m *Meter) Misses() int { return m.misses }
 
 // Garbage returns the bytes that were allocated on the Go heap since Ready.
 func (m *Meter) Garbage() uint64 { return allocated() - m.setUp }

@@ -15,7 +15,7 @@ const (
 // MatchTicks returns the number of ticks of a match: the match with a number in a place. The places
 // count from 0 to Matches-1, and the matches of each place count from 0.
 func MatchTicks(place, number int) int {
-	return 150 + int(Mix(uint64(place)<<32|uint64(number))%300)
+	return 600 + int(Mix(uint64(place)<<32|uint64(number))%1200)
 }
 
 // Reports reports whether a match reports its hash after one of its ticks.
@@ -90,7 +90,7 @@ type Unit struct {
 }
 
 // Builds reports whether a player gets a new unit in a tick.
-func Builds(keys uint32, tick int) bool { return (keys>>20+uint32(tick))%10 == 0 }
+func Builds(keys uint32, tick int) bool { return (keys>>20+uint32(tick))%32 == 0 }
 
 // NewUnit returns the unit of a player with an ID. The IDs of a match count from 1.
 func NewUnit(owner, id uint32) Unit {

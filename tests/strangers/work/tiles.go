@@ -8,11 +8,11 @@ import (
 // The limits of the program tiles.
 const (
 	TileTicks  = 4000
-	CacheSize  = 8 << 20  // bytes of the cache, all of its parts included
-	PathSize   = 16       // bytes of a path, at most
-	RasterSize = 8192     // bytes of a tile's raster
-	TileSize   = 2 * 8192 // bytes of a tile, at most
-	MeanTile   = 3600
+	CacheSize  = 8 << 20    // bytes of the cache, all of its parts included
+	PathSize   = 16         // bytes of a path, at most
+	RasterSize = 8192       // bytes of a tile's raster
+	TileSize   = 2 * 8192   // bytes of a tile, at most
+	MeanTile   = 4 << 10    // bytes of a tile in the cache, on average
 	tileSide   = 128        // tiles of the map, in each direction
 	tileCalls  = 40         // requests in a tick
 	tileAll    = 128 * 128  // tiles of the map
@@ -27,8 +27,8 @@ type Request struct {
 	tile int
 }
 
-// Tiles is the stream of requests that the server gets, and the map that it draws. Its zero value is
-// the stream's start.
+// Tiles is the stream of requests that the server gets, and the map that it draws. Its zero value
+// is the stream's start.
 type Tiles struct {
 	dice    dice
 	tick    int
