@@ -2,17 +2,21 @@ package arena
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena_c"
 )
 
 // NewBlock allocates a block of size bytes on the Go heap, aligned to align, a power of two from 64
-// to 1 MiB. It is for tests and tools; a budget takes its memory from the system.
+// to 1 MiB. It is for tests and tools; a budget takes its memory from the system. NewBlock panics
+// if align is out of range, or if size is larger than any arena's block.
 func NewBlock(size, align int) []byte {
-	if size < 0 || align < arena_c.LineSize || align > arena_c.AlignMax || align&(align-1) != 0 {
-		panic(fmt.Sprintf("arena: BUG: NewBlock of %d bytes aligned to %d; "+
-			"an alignment is a power of two from 64 to 1 MiB", size, align))
+	const most = min(arena_c.OffsetMax, math.MaxInt) - arena_c.AlignMax
+	isAlign := align >= arena_c.LineSize && align <= arena_c.AlignMax && align&(align-1) == 0
+	if size < 0 || uint64(size) >= most || !isAlign {
+		panic(fmt.Sprintf("arena: BUG: NewBlock of %d bytes aligned to %d; a block has less than %d bytes, and its "+
+			"alignment is a power of two from 64 to 1 MiB", size, align, uint64(most)))
 	}
 	raw := make([]byte, size+align-1)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) & uintptr(align-1))

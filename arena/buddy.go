@@ -64,7 +64,8 @@ func NewBuddy(block []byte, smallest uint64) (Buddy, error) {
 }
 
 // BuddySize returns the size of memory for a Buddy whose blocks have this number of bytes in all,
-// wherever the memory begins. BuddySize doesn't check its arguments.
+// wherever the memory begins. It returns 0 if NewBuddy refuses such a smallest block, or if no
+// block has so many bytes: 2^38 or more.
 func BuddySize(bytes, smallest uint64) uint64 { return arena_c.BuddySize(bytes, smallest) }
 
 // Alloc returns a block of size bytes or more, aligned to its size, not zeroed, or nil when no free

@@ -87,10 +87,14 @@ static void buddy_count(upfront_buddy *b, uint64_t asked, uint64_t order) {
         b->phase = b->used;
 }
 
+static int buddy_may_have(uint64_t smallest) {
+    return upfront_is_align(smallest) && smallest >= UPFRONT_BUDDY_LEAST;
+}
+
 upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest) {
     upfront_buddy *b = (upfront_buddy *)block;
     uint64_t base = (uint64_t)(uintptr_t)block, count, first, low, high, bit;
-    if (!upfront_is_align(smallest) || smallest < UPFRONT_BUDDY_LEAST ||
+    if (!buddy_may_have(smallest) ||
         !upfront_is_block(block, size, sizeof *b + 2 + smallest))
         return NULL;
     count = (size - sizeof *b - 1) / (smallest + 1);
@@ -118,7 +122,7 @@ upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest)
 
 uint64_t upfront_buddy_size(uint64_t bytes, uint64_t smallest) {
     uint64_t count;
-    if (smallest == 0)
+    if (!buddy_may_have(smallest) || bytes > UPFRONT_OFFSET_MAX)
         return 0;
     count = bytes / smallest + (bytes % smallest != 0);
     return sizeof(upfront_buddy) + 1 + count + smallest - 1 + count * smallest;

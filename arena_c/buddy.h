@@ -100,7 +100,7 @@ typedef struct upfront_buddy {
 upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest);
 
 /* Returns the size of memory that is enough, at any address, for `bytes` bytes in smallest blocks,
- * modulo 2^64. */
+ * 0 if an argument is out of bounds. */
 uint64_t upfront_buddy_size(uint64_t bytes, uint64_t smallest);
 
 /* Allocates a block. Returns NULL for an align out of bounds, which isn't counted in `failed`. If

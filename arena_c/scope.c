@@ -209,7 +209,7 @@ int upfront_scopes_is_c(const upfront_scopes *h, uint64_t until) {
     uint64_t at;
     if (h == NULL)
         return 0;
-    for (at = h->chain; at != until;) {
+    for (at = h->chain; at != until && at != 0;) {
         const upfront_node *object = (const upfront_node *)upfront_scopes_object(h, at);
         if (!is_c(h, object))
             return 0;
@@ -231,7 +231,7 @@ static void run_temp(upfront_scopes *temp, uint64_t gen, uint64_t *ran);
  * finalizers. */
 static void run_nodes(upfront_scopes *h, uint64_t until, is_node *is, uint64_t *ran) {
     uint64_t class_;
-    while (h->chain != until && is(h, upfront_scopes_object(h, h->chain))) {
+    while (h->chain != until && h->chain != 0 && is(h, upfront_scopes_object(h, h->chain))) {
         /* unlink first: a finalizer runs once even if it doesn't return */
         void *object = upfront_scopes_unlink(h, &class_);
         if (class_ == UPFRONT_CLASS_POOL) {

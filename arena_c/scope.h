@@ -339,7 +339,8 @@ int upfront_scope_close(upfront_scope s);
 /* Reports whether the scope is alive: topmost, covered or frozen. Cost: O(scopes open). */
 int upfront_scope_is_alive(upfront_scope s);
 
-/* Reports whether C can end all nodes of the chain down to `until`. Cost: O(nodes). */
+/* Reports whether C can end all nodes of the chain down to `until`, or to the chain's end. Cost:
+ * O(nodes). */
 int upfront_scopes_is_c(const upfront_scopes *h, uint64_t until);
 
 /* Runs the chain down to `until` or to the first node that C can't end. Returns the number of

@@ -172,6 +172,8 @@ func (s *Slots) AcquireAt(slot int) (Region, error) {
 	switch {
 	case s.closed:
 		return Region{}, fmt.Errorf("%s: %w", what, ErrClosed)
+	case slot >= planSlotsMax:
+		return Region{}, noSlotAt(fmt.Sprintf("%s: a region has at most %d slots", what, planSlotsMax))
 	case slot >= len(s.slots):
 		return Region{}, noSlotAt(fmt.Sprintf("%s: the plan has %d slots: raise regions[%d].slots to %d or more", what,
 			len(s.slots), s.index, slot+1))

@@ -78,12 +78,18 @@ func Reserve(base uintptr, size uint64, head Head) (*Reservation, error) {
 }
 
 // ReserveSparse takes size bytes that can be read and written, without Commit. The system promises
-// no memory for them: each page costs memory from its first use on. Checked builds place objects
-// far apart in such a range. Only the next ReserveSparse reuses the addresses after Release.
+// no memory for them: each page costs memory from its first use on. size is a multiple of the page
+// size. Checked builds place objects far apart in such a range. Only the next ReserveSparse reuses
+// the addresses after Release.
+//
 // ReserveSparse fails if the address space has no such range, or a limit of the process doesn't
 // allow it: RLIMIT_AS and RLIMIT_DATA count all of size. The error wraps errors.ErrUnsupported if
 // this system or a race build lacks it.
 func ReserveSparse(size uint64) (*Reservation, error) {
+	if page := uint64(os.Getpagesize()); size == 0 || size%page != 0 {
+		return nil, fmt.Errorf("platform: BUG: reserve %d sparse bytes: not a multiple of the page, %d bytes", size,
+			page)
+	}
 	b, err := supply(want{size: size, sparse: true})
 	if err == nil {
 		if err = host.allow(b.base, size); err != nil {

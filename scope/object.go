@@ -73,7 +73,7 @@ func (m ObjectMaker[T]) Make(s Scope, fn func(*T) error) (*T, error) {
 func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
 	m.plain.declared()
 	if n < 0 {
-		panic(stack.Misusef("a slice of a negative number of elements"))
+		panic(stack.Misusef("a slice of %d elements", n))
 	}
 	p := stack.Objects(s.its(), s.gen, n, uint64(unsafe.Sizeof(*new(T))), sizeOf[T](n), arena_c.AlignOf[T](), m.class)
 	if p == nil {

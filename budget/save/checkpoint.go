@@ -375,7 +375,10 @@ func (c *Checkpoints) isSlot(slot int) error {
 	case slot >= 0 && slot < len(c.refused) && c.refused[slot] != nil:
 		return c.refused[slot]
 	}
-	return fmt.Errorf("it has CheckpointPlan%+v: raise Slots to %d or more", c.plan, slot+1)
+	if slot < 0 {
+		return errors.New("slots count from 0")
+	}
+	return fmt.Errorf("it has CheckpointPlan%+v: raise Slots to %d or more", c.plan, uint64(slot)+1)
 }
 
 // sequences returns the sequences of a slot's images. It returns zeros after Close, and if the file

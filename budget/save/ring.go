@@ -115,7 +115,7 @@ func NewRing(s scope.Scope, count int, states ...*State) *Ring {
 	}
 	r.most = r.fixed + heaps
 	size := (r.most + arena_c.LineSize - 1) &^ (arena_c.LineSize - 1)
-	images, flat := count, 0
+	images, flat := min(count, math.MaxInt-1), 0 // no scope has so many
 	if outside || heaps != 0 {
 		images++ // a snapshot that fails halfway replaces none
 	}

@@ -6,6 +6,7 @@
 package timeline
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,10 @@ import (
 
 var watch = seam.Watch.(func(*budget.Budget) seam.Watched)
 
-const defaultSamples = 512 // about the pixels of a picture
+const (
+	defaultSamples = 512 // about the pixels of a picture
+	mostSamples    = 1 << 20
+)
 
 // Timeline records the use of each arena over time, in a fixed number of samples on the Go heap.
 // When all samples are used, each pair of neighbours becomes one sample with twice as many ticks.
@@ -78,15 +82,17 @@ func (m Mark) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Start starts a record of each arena's use with this number of samples; 0 means 512. The goroutine
-// that drives the program calls it once for a budget, at set-up. A second call, or a call after
-// Seal or Close, is a caller's bug and panics. Start allocates 10 bytes on the Go heap for each
-// sample of each arena; later only Read allocates. Read works even after Close.
+// Start starts a record of each arena's use with this number of samples, up to 2^20; 0 means 512.
+// The goroutine that drives the program calls it once for a budget, at set-up. A second call, a
+// call after Seal or Close, or another number of samples is a caller's bug and panics. Start
+// allocates 10 bytes on the Go heap for each sample of each arena; later only Read allocates. Read
+// works even after Close.
 //
 // With a timeline, NextFrame and the end of each Load, Rewind and lease take some nanoseconds more.
 func Start(b *budget.Budget, samples int) *Timeline {
-	if samples < 0 {
-		panic("timeline: BUG: Start with a negative number of samples")
+	if samples < 0 || samples > mostSamples {
+		panic(fmt.Sprintf("timeline: BUG: Start with %d samples: give 0 (the default, %d) to %d", samples,
+			defaultSamples, mostSamples))
 	}
 	if samples == 0 {
 		samples = defaultSamples

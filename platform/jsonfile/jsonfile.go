@@ -29,6 +29,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -59,7 +60,7 @@ func readFile(name string, most int) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, int64(most)+1))
+	return io.ReadAll(io.LimitReader(file, int64(min(most, math.MaxInt-1))+1))
 }
 
 // File is the text of one file, with its faults.
@@ -169,8 +170,10 @@ func (f *File) checkText() {
 
 const space = " \t\r\n"
 
-// Fault adds a fault at an offset of the file, for a path.
+// Fault adds a fault at an offset of the file, for a path. An offset outside of the file is that of
+// its first or last line.
 func (f *File) Fault(at int, path, format string, args ...any) {
+	at = min(max(at, 0), len(f.data))
 	f.faults = append(f.faults, fault{at, path, fmt.Sprintf(format, args...)})
 }
 

@@ -271,7 +271,11 @@ func (g *Graph) Seed(i Instance, seed uint32) {
 // is no such variable. Value is for tools and tests.
 func (g *Graph) Value(i Instance, variable int) any {
 	data := g.data("Value", i)
-	v := g.root.Variables.Get(g.blob)[variable]
+	list := g.root.Variables.Get(g.blob)
+	if variable < 0 || variable >= len(list) {
+		panic(bug("variable %d of graph %q, which has %d", variable, g.Name(), len(list)))
+	}
+	v := list[variable]
 	return valueOf(unsafe.Add(data, v.At), v.Type)
 }
 

@@ -117,6 +117,7 @@ static inline int is_marked(const unsigned char *p, int dead) { return p != NULL
 
 void test_everywhere(void);
 void test_nothing(void);
+void test_sizes(void);
 void test_linear(void);
 void test_count(void);
 void test_ends(void);

@@ -4,6 +4,7 @@
 int main(void) {
     test_everywhere();
     test_nothing();
+    test_sizes();
     test_linear();
     test_ends();
     test_count();

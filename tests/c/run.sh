@@ -36,6 +36,17 @@ for header in $(ls arena_c/*.h | grep -v /checked.h); do
     done
 done
 
+# sizes.c calls each of them that takes a number, except words that only the owner of an arena has.
+number='[(,] *(uint64_t|size_t|uint32_t) [a-z]'
+for header in $(ls arena_c/*.h | grep -v /checked.h); do
+    for function in $(tr '\n' ' ' <"$header" | tr ';' '\n' |
+        sed -nE "/(static|typedef|#)[^()]*upfront_/d; /$number/s/.*[ *](upfront_[a-z0-9_]+)\(.*/\1/p" |
+        grep -vE '^upfront_(mark|note_made|note_asked|row_init)|_(natural|dirt|dirt_in|rests|cut|cut_far|look)$'); do
+        grep -q "[^a-z]$function[(,)]" tests/c/sizes.c ||
+            { echo "tests/c/sizes.c doesn't call $function of $header"; exit 1; }
+    done
+done
+
 say() { printf '%-34s %s\n' "$1" "$2"; }
 
 # have TOOL PACKAGE reports a missing tool in step.Unproven's words, which tests/run collects.

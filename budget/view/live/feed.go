@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -23,13 +24,14 @@ type Feed struct {
 // FeedOptions are the bounds of a feed.
 type FeedOptions struct {
 	Every   time.Duration // least time between two states; 0 is 250 ms
-	Viewers int           // most streams at once; 0 is 32
+	Viewers int           // most streams at once, up to 65536; 0 is 32
 }
 
 const (
-	streams  = 32
-	feedPace = 250 * time.Millisecond
-	comeBack = "5" // seconds
+	streams     = 32
+	streamsMost = 1 << 16
+	feedPace    = 250 * time.Millisecond
+	comeBack    = "5" // seconds
 )
 
 // Time limits of a stream.
@@ -41,10 +43,15 @@ const (
 // NewFeed returns a feed of newest's results. Each result is sent as the data of an event. The feed
 // calls newest only while there are viewers, in one goroutine at a time, and at most once in
 // o.Every. All viewers share a result. A result equal to the last one isn't sent again. NewFeed
-// panics if o.Viewers is negative.
+// panics if an option is out of range.
 func NewFeed(newest func() []byte, o FeedOptions) *Feed {
-	if o.Viewers < 0 {
-		panic("live: BUG: a feed for a negative number of viewers")
+	if o.Viewers < 0 || o.Viewers > streamsMost {
+		panic(fmt.Sprintf("live: BUG: a feed for %d viewers: give 0 (the default, %d) to %d", o.Viewers, streams,
+			streamsMost))
+	}
+	if o.Every < 0 {
+		panic(fmt.Sprintf("live: BUG: a feed with a state each %v: give 0 (the default, %v) or more", o.Every,
+			feedPace))
 	}
 	f := &Feed{viewers: make(chan struct{}, cmp.Or(o.Viewers, streams))}
 	f.end, f.cancel = context.WithCancel(context.Background())

@@ -19,7 +19,7 @@ type Options struct {
 	Timeline *timeline.Timeline // memory over time; nil for none
 	Links    []Link             // the links in the page's head
 	Hosts    []string           // further host names of the server, for Guard
-	Viewers  int                // most streams at once; 0 is 32. Further pages poll
+	Viewers  int                // most streams at once, up to 65536; 0 is 32. Further pages poll
 	Every    time.Duration      // least time between two readings; 0 is 250 ms
 	// Report replaces Budget.Published, for a program that adds proxies. The page calls Report from
 	// any goroutine, one at a time.
@@ -46,7 +46,7 @@ type Page struct {
 const timelinePace = 2 * time.Second // Timeline.Read copies all samples
 
 // New returns a page of a budget. The page also works after the budget's Close, with the last
-// metrics.
+// metrics. New panics if an option is out of range.
 func New(b *budget.Budget, o Options) *Page {
 	o.Every = cmp.Or(o.Every, feedPace)
 	if o.Report == nil {

@@ -57,7 +57,13 @@ const (
 // may have 8 KiB. Each connection takes one or two goroutines, and 64 KiB or more of the system's
 // memory while its answer is unread. All connections together write at most 64 MiB a second, and at
 // most 5000 times a second. So clients that send requests without pause have to wait.
+//
+// Listen fails if a number of o is negative.
 func Listen(address string, h http.Handler, o ServerOptions) (*Server, error) {
+	if o.Connections < 0 || o.PerAddress < 0 {
+		return nil, fmt.Errorf("live: BUG: a server with ServerOptions.Connections of %d and PerAddress of %d: "+
+			"give 0 (the default) or more", o.Connections, o.PerAddress)
+	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("live: %w", err)

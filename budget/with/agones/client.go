@@ -82,7 +82,10 @@ func (c *Client) Reserve(ctx context.Context, d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("agones: Reserve(%v): must not be negative", d)
 	}
-	seconds := (d + time.Second - 1) / time.Second
+	seconds := d / time.Second
+	if d%time.Second != 0 {
+		seconds++
+	}
 	return c.post(ctx, "/reserve", struct {
 		Seconds int64 `json:"seconds,string"`
 	}{int64(seconds)})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,6 +41,7 @@ func TestCalls(t *testing.T) {
 	require.NoError(t, c.Health(ctx))
 	require.NoError(t, c.Reserve(ctx, 4001*time.Millisecond))
 	require.NoError(t, c.Reserve(ctx, 0))
+	require.NoError(t, c.Reserve(ctx, math.MaxInt64))
 	require.NoError(t, c.Ready(ctx))
 	require.NoError(t, c.SetLabel(ctx, "timestamp", sidecar.Created))
 	require.NoError(t, c.SetAnnotation(ctx, "UID", sidecar.UID))
@@ -67,7 +69,7 @@ func TestCalls(t *testing.T) {
 		Counters: map[string]Counter{"rooms": {big - 3, big + 1}}}, g)
 	require.NoError(t, c.Shutdown(ctx))
 	assert.Equal(t, []string{"POST /allocate {}", "POST /health {}", `POST /reserve {"seconds":"5"}`,
-		`POST /reserve {"seconds":"0"}`, "POST /ready {}", `PUT /metadata/label {"key":"timestamp","value":"` +
+		`POST /reserve {"seconds":"0"}`, `POST /reserve {"seconds":"9223372037"}`, "POST /ready {}", `PUT /metadata/label {"key":"timestamp","value":"` +
 			sidecar.Created + `"}`, `PUT /metadata/annotation {"key":"UID","value":"` + sidecar.UID + `"}`,
 		"GET /v1beta1/counters/rooms", `PATCH /v1beta1/counters/rooms {"capacity":"4611686018427387905"}`,
 		`PATCH /v1beta1/counters/rooms {"count":"4611686018427387904"}`,
