@@ -67,8 +67,12 @@ func (w *World) serve(conn *net.UDPConn, scratch scope.Scratch) {
 	packet := bottom.Bytes(packetMax)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(packet)
-		if err != nil {
-			return // closed
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // of one packet: Windows has an error for one that is too long
+			time.Sleep(time.Millisecond) // the next read may also fail
+			continue
 		}
 		answer := "done"
 		err = bottom.Do("packet", func(s scope.Scope) error { return w.obey(s, packet[:n]) })
