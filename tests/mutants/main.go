@@ -2,7 +2,7 @@
 // `go run ./tests/mutants` runs all mutants, in the root of the repository.
 //
 //	mutants [-run PATTERN] [-list] [-v]
-//	mutants -random N [-seed N] [-files PATTERN]
+//	mutants -random N [-seed N] [-files PATTERN] [-since COMMIT]
 //
 // With -random, the command prints N faults, which the seed chooses, as mutants without tests.
 //
@@ -36,13 +36,14 @@ func main() {
 	count := flag.Int("random", 0, "print `n` faults that the seed chooses, and run none")
 	seed := flag.Uint64("seed", 1, "of -random")
 	files := flag.String("files", "", "with -random, only of files whose paths match the `pattern`")
+	commit := flag.String("since", "", "with -random, only of lines that changed since the `commit`")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "mutants: no arguments are expected")
 		os.Exit(2)
 	}
 	if *count != 0 {
-		if err := random(os.Stdout, ".", folders, *files, *count, *seed); err != nil {
+		if err := random(os.Stdout, ".", *files, *commit, *count, *seed); err != nil {
 			fmt.Fprintln(os.Stderr, "mutants:", err)
 			os.Exit(2)
 		}

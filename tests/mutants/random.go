@@ -3,16 +3,67 @@ package main
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// folders are the folders in which -random puts faults.
-var folders = []string{"arena_c", "arena", "scope", "scope/stack", "budget", "budget/save"}
+// folders returns the folders in which -random puts faults: those of the library.
+func folders(root string) (all []string, err error) {
+	err = filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || dir == root {
+			return err
+		}
+		name, err := filepath.Rel(root, dir)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if slices.Contains([]string{"build", "cross", "tests"}, name) || d.Name() == "testdata" ||
+			strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir
+		}
+		all = append(all, name)
+		return nil
+	})
+	return all, err
+}
+
+// since returns the lines of each file, from 1, that changed since a commit.
+func since(root, commit string) (map[string]map[int]bool, error) {
+	cmd := exec.Command("git", "diff", "--no-ext-diff", "--no-color", "--no-prefix", "--find-renames", "-U0",
+		commit, "--")
+	cmd.Dir = root
+	text, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("git diff %s: %w", commit, err)
+	}
+	all, file := map[string]map[int]bool{}, ""
+	for line := range strings.Lines(string(text)) {
+		if name, is := strings.CutPrefix(line, "+++ "); is {
+			file = strings.TrimSpace(name)
+			all[file] = map[int]bool{}
+		} else if m := hunk.FindStringSubmatch(line); m != nil {
+			first, _ := strconv.Atoi(m[1])
+			count := 1
+			if m[2] != "" {
+				count, _ = strconv.Atoi(m[2])
+			}
+			for i := range count {
+				all[file][first+i] = true
+			}
+		}
+	}
+	return all, nil
+}
+
+var hunk = regexp.MustCompile(`^@@ -[0-9,]+ \+(\d+)(?:,(\d+))? @@`)
 
 // fault is a possible fault of a file: the text from one byte to another becomes a new one.
 type fault struct {
@@ -21,11 +72,22 @@ type fault struct {
 	inOneLine int    // the line of the first byte, from 1
 }
 
-// random prints n faults that a seed chooses, as mutants, of the files that match. It divides the
-// lines that can have faults into n equal parts, and takes one line of each; each fault of a line
-// is equally likely. If the fault doesn't compile, random tries the next line.
-func random(w io.Writer, root string, folders []string, match string, n int, seed uint64) error {
+// random prints n faults that a seed chooses, as mutants, of the files that match. If commit isn't
+// empty, it takes only lines that changed since. It divides the lines that can have faults into n
+// equal parts, and takes one line of each; each fault of a line is equally likely. If the fault
+// doesn't compile, random tries the next line.
+func random(w io.Writer, root, match, commit string, n int, seed uint64) error {
 	matches, err := regexp.Compile(match)
+	if err != nil {
+		return err
+	}
+	var changed map[string]map[int]bool
+	if commit != "" {
+		if changed, err = since(root, commit); err != nil {
+			return err
+		}
+	}
+	folders, err := folders(root)
 	if err != nil {
 		return err
 	}
@@ -42,6 +104,9 @@ func random(w io.Writer, root string, folders []string, match string, n int, see
 		for _, s := range files {
 			if !matches.MatchString(s.name) {
 				continue
+			}
+			if commit != "" {
+				s.faults = slices.DeleteFunc(s.faults, func(f fault) bool { return !changed[s.name][f.inOneLine] })
 			}
 			for i, f := range s.faults {
 				if i == 0 || f.inOneLine != s.faults[i-1].inOneLine {

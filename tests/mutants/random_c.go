@@ -1,18 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"go/build"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// buildsOfC are the builds of the core that make check compiles, and the plain one.
+// buildsOfC are the builds of the core that make check compiles, the plain one, and that of C's
+// malloc without Go.
 var buildsOfC = [][]string{{}, {"-DUPFRONT_CHECKED"}, {"-fsanitize=address"},
-	{"-U__SIZEOF_INT128__"}}
+	{"-U__SIZEOF_INT128__"}, {"-DUPFRONT_MALLOC_PRELOAD"}}
 
 // sourcesOfC reads the C files of a folder.
 func sourcesOfC(root, folder string) (all []*source, err error) {
@@ -21,7 +25,11 @@ func sourcesOfC(root, folder string) (all []*source, err error) {
 	if err != nil || files == nil {
 		return nil, err
 	}
-	compiled, err := compiledLines(dir)
+	flags, err := flagsOfC(dir)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := compiledLines(dir, flags)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +38,7 @@ func sourcesOfC(root, folder string) (all []*source, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s.compiles = func(text string) bool { return compilesC(dir, filepath.Base(file), text) }
+		s.compiles = func(text string) bool { return compilesC(dir, filepath.Base(file), text, flags) }
 		for _, f := range faultsOfC(s.text) {
 			if compiled[filepath.Base(file)][1+strings.Count(s.text[:f.from], "\n")] {
 				s.faults = append(s.faults, f)
@@ -41,10 +49,23 @@ func sourcesOfC(root, folder string) (all []*source, err error) {
 	return all, nil
 }
 
+// flagsOfC returns the flags that cgo has for a folder's C files.
+func flagsOfC(dir string) ([]string, error) {
+	dir, err := filepath.Abs(dir) // for ${SRCDIR}
+	if err != nil {
+		return nil, err
+	}
+	p, err := build.ImportDir(dir, 0)
+	if none := (*build.NoGoError)(nil); errors.As(err, &none) {
+		return nil, nil
+	}
+	return p.CgoCFLAGS, err
+}
+
 var lineMarker = regexp.MustCompile(`^# (\d+) "(.*)"`)
 
 // compiledLines returns the lines of each file that a build compiles.
-func compiledLines(dir string) (map[string]map[int]bool, error) {
+func compiledLines(dir string, more []string) (map[string]map[int]bool, error) {
 	all := map[string]map[int]bool{}
 	for _, flags := range buildsOfC {
 		files, err := filepath.Glob(filepath.Join(dir, "*.c"))
@@ -52,7 +73,12 @@ func compiledLines(dir string) (map[string]map[int]bool, error) {
 			return nil, err
 		}
 		for _, file := range files {
-			output, err := exec.Command("cc", append(flags, "-std=c11", "-E", file)...).Output()
+			if text, err := os.ReadFile(file); err != nil {
+				return nil, err
+			} else if strings.Contains(string(text), `"_cgo_export.h"`) { // which cgo generates
+				continue
+			}
+			output, err := exec.Command("cc", slices.Concat(flags, more, []string{"-std=c11", "-E", file})...).Output()
 			if err != nil {
 				return nil, fmt.Errorf("cc -E %s: %w", file, err)
 			}
@@ -77,7 +103,7 @@ func compiledLines(dir string) (map[string]map[int]bool, error) {
 }
 
 // compilesC reports whether the core compiles in each build with another text of one file.
-func compilesC(dir, changed, text string) bool {
+func compilesC(dir, changed, text string, more []string) bool {
 	scratch, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return false
@@ -92,7 +118,8 @@ func compilesC(dir, changed, text string) bool {
 		return false
 	}
 	for _, flags := range buildsOfC {
-		if exec.Command("cc", append(append(flags, "-std=c11", "-fsyntax-only"), files...)...).Run() != nil {
+		args := slices.Concat(flags, more, []string{"-std=c11", "-fsyntax-only"}, files)
+		if exec.Command("cc", args...).Run() != nil {
 			return false
 		}
 	}

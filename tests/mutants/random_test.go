@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -125,6 +126,7 @@ func TestRandom(t *testing.T) {
 		"core/sum.h":       "static inline int one(void) { return 1; }\n",
 		"core/unused.h":    "static inline int two(void) { return 2; }\n",
 		"core/texts/x.txt": "",
+		"tests/sum.go":     "package tests\n\nfunc d() int { return 1 }\n",
 	} {
 		file := filepath.Join(root, filepath.FromSlash(name))
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -132,7 +134,7 @@ func TestRandom(t *testing.T) {
 	}
 	choose := func(match string, n int, seed uint64) (string, error) {
 		var out strings.Builder
-		err := random(&out, root, []string{"core", "sum"}, match, n, seed)
+		err := random(&out, root, match, "", n, seed)
 		return out.String(), err
 	}
 	seen := map[string]bool{}
@@ -165,4 +167,36 @@ func TestRandom(t *testing.T) {
 	assert.EqualError(t, err, "2 faults: want 1 to 1, the lines that can have one")
 	_, err = choose("(", 2, 1)
 	assert.Error(t, err)
+}
+
+// TestSince: a line has no fault if it stands as in the commit, even if its file was renamed.
+func TestSince(t *testing.T) {
+	step.Needs(t, step.Check)
+	root := t.TempDir()
+	git := func(args ...string) {
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		cmd.Dir = root
+		output, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", output)
+	}
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
+	}
+	old := "package sum\n\n" + strings.Repeat("// A line.\n", 20) + "func a() int { return 1 }\n"
+	git("init", "-q")
+	write("go.mod", "module example.com/sum\n\ngo 1.26\n")
+	write("sum/sum.go", old)
+	git("add", "-A")
+	git("commit", "-q", "-m", "a sum")
+	git("mv", "sum/sum.go", "sum/of.go")
+	write("sum/of.go", old+"\nfunc b() int {\n\treturn 2\n}\n\nfunc c() int {\n\treturn 3\n}\n")
+	git("add", "-A")
+
+	var out strings.Builder
+	require.NoError(t, random(&out, root, "", "HEAD", 4, 1))
+	assert.Contains(t, out.String(), "one fault in each 1 lines of 4")
+	assert.NotContains(t, out.String(), "func a()")
+	assert.Error(t, random(&out, root, "", "HEAD", 5, 1))
+	assert.ErrorContains(t, random(&out, root, "", "no-such", 1, 1), "git diff no-such: ")
 }
