@@ -120,7 +120,7 @@ func (p *Pool) NextLive(gen, index uint64) uint64 {
 		// the upper bit is set in each byte that isn't 0
 		dead := (states&lowBits + lowBits) | states | lowBits
 		if live := ^dead & (beyond >> (index % 8 * 8)); live != 0 {
-			return index&^7 + uint64(bits.LeadingZeros64(live))/8
+			return (index | 7) + 1 - uint64(bits.Len64(live))/8
 		}
 	}
 	for ; index < count; index++ {

@@ -185,25 +185,31 @@ func (p pool[T]) Peak() int {
 // ns; no Go allocation.
 func (p pool[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
-		h, first := itsHeader(p.header), p.first
-		for i, n := uint64(0), uint64(h.Count); i < n; i++ {
-			if h.Gen != p.gen || *h.State(i) != arena_c.ChunkLive {
-				if i = h.NextLive(p.gen, i); i >= n {
+		h, i := itsHeader(p.header), uint64(0)
+		for n := uint64(h.Count); ; { // for each run of live chunks
+			if i = h.NextLive(p.gen, i); i >= n {
+				return
+			}
+			state, at := unsafe.Pointer(h.State(i)), i*uint64(unsafe.Sizeof(arena_c.Chunk[T]{}))
+			for {
+				if !yield(int(i), chunkAt[T](h, p.first, i, at)) {
 					return
 				}
-			}
-			if !yield(int(i), chunkOf[T](h, first, i)) {
-				return
+				i, at, state = i+1, at+uint64(unsafe.Sizeof(arena_c.Chunk[T]{})), unsafe.Add(state, -1)
+				if i >= n || h.Gen != p.gen || *(*uint8)(state) != arena_c.ChunkLive {
+					break
+				}
 			}
 		}
 	}
 }
 
-func chunkOf[T any](h *arena_c.Pool, first unsafe.Pointer, i uint64) *T {
+// chunkAt returns chunk i, which is at bytes from the first.
+func chunkAt[T any](h *arena_c.Pool, first unsafe.Pointer, i, at uint64) *T {
 	if arena_c.Crossing {
 		return (*T)(h.Chunk(i))
 	}
-	return (*T)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(arena_c.Chunk[T]{})))
+	return (*T)(unsafe.Add(first, at))
 }
 
 // ObjectPool is a Pool whose values have a finalizer. The finalizer runs at Put, and for each live
@@ -317,15 +323,21 @@ func (p HandlePool[T]) Put(h arena.Handle[T]) {
 // much.
 func (p HandlePool[T]) All() iter.Seq2[arena.Handle[T], *T] {
 	return func(yield func(arena.Handle[T], *T) bool) {
-		h, first := itsHeader(p.header), p.first
-		for i, n := uint64(0), uint64(h.Count); i < n; i++ {
-			if h.Gen != p.gen || *h.State(i) != arena_c.ChunkLive {
-				if i = h.NextLive(p.gen, i); i >= n {
+		h, i := itsHeader(p.header), uint64(0)
+		for n := uint64(h.Count); ; {
+			if i = h.NextLive(p.gen, i); i >= n {
+				return
+			}
+			state, at := unsafe.Pointer(h.State(i)), i*uint64(unsafe.Sizeof(arena_c.Chunk[T]{}))
+			for {
+				puts := *(*uint32)(unsafe.Add(unsafe.Pointer(p.numbers), 4*(n+i)))
+				if !yield(arena.Handle[T](uint64(puts)<<32|i), chunkAt[T](h, p.first, i, at)) {
 					return
 				}
-			}
-			if !yield(arena.Handle[T](h.Handle(i)), chunkOf[T](h, first, i)) {
-				return
+				i, at, state = i+1, at+uint64(unsafe.Sizeof(arena_c.Chunk[T]{})), unsafe.Add(state, -1)
+				if i >= n || h.Gen != p.gen || *(*uint8)(state) != arena_c.ChunkLive {
+					break
+				}
 			}
 		}
 	}
