@@ -79,7 +79,7 @@ func (h *Scopes) Alloc(gen, size, align uint64) unsafe.Pointer {
 	panic(Refusal{h, gen})
 }
 
-// AllocMask is Alloc for a valid align: mask is align - 1, below 2 * LineSize.
+// AllocMask is Alloc without a check of the align: mask is align - 1, below 4 * LineSize.
 func (h *Scopes) AllocMask(gen, size, mask uint64) unsafe.Pointer {
 	at := (h.Cursor + mask) &^ mask
 	if h.Gen == gen {
@@ -160,8 +160,7 @@ func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 // NewNode is upfront_scopes_node for one zeroed T, then upfront_scopes_link. It panics with a
 // Refusal instead of returning nil.
 func NewNode[T any](h *Scopes, gen, class uint64) (x *T) {
-	align := max(NodeSize, AlignOf[T]())
-	at := (h.Cursor + NodeSize + align - 1) & -align
+	at := (h.Cursor + 2*NodeSize - 1) &^ (NodeSize - 1) // no type is aligned to more
 	if h.Gen == gen {
 		if at+uint64(unsafe.Sizeof(*x)) <= h.Limit {
 			h.Cursor = at + uint64(unsafe.Sizeof(*x))

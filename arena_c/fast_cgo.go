@@ -148,7 +148,7 @@ func (h *Scopes) Node(gen, size, mask uint64) (object unsafe.Pointer) {
 }
 
 func NewNode[T any](h *Scopes, gen, class uint64) (x *T) {
-	p := h.Node(gen, uint64(unsafe.Sizeof(*new(T))), max(NodeSize, AlignOf[T]())-1)
+	p := h.Node(gen, uint64(unsafe.Sizeof(*new(T))), NodeSize-1)
 	if p == nil {
 		panic(Refusal{h, gen})
 	}

@@ -46,7 +46,7 @@ func (m ObjectMaker[T]) New(s Scope) *T {
 
 // TryNew is New, but returns nil where New unwinds. [Scope.Err] then returns the reason.
 func (m ObjectMaker[T]) TryNew(s Scope) *T {
-	p := s.h.Node(s.gen+m.plain.key-stack.Key, uint64(unsafe.Sizeof(*new(T))), nodeMask[T]())
+	p := s.h.Node(s.gen+m.plain.key-stack.Key, uint64(unsafe.Sizeof(*new(T))), arena_c.NodeSize-1)
 	if p == nil {
 		return nil
 	}
@@ -75,12 +75,9 @@ func (m ObjectMaker[T]) Slice(s Scope, n int) []T {
 	if n < 0 {
 		panic(stack.Misusef("a slice of %d elements", n))
 	}
-	p := stack.Objects(s.its(), s.gen, n, uint64(unsafe.Sizeof(*new(T))), sizeOf[T](n), arena_c.AlignOf[T](), m.class)
+	p := stack.Objects(s.its(), s.gen, n, uint64(unsafe.Sizeof(*new(T))), sizeOf[T](n), m.class)
 	if p == nil {
 		panic(refusal(s))
 	}
 	return unsafe.Slice((*T)(p), n)
 }
-
-// nodeMask returns the alignment mask of a T with a node's word before it.
-func nodeMask[T any]() uint64 { return max(arena_c.AlignOf[T](), arena_c.NodeSize) - 1 }

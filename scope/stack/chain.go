@@ -28,13 +28,12 @@ type unwinding struct {
 	done   bool
 }
 
-func (st *Stack) closeTop(h *arena_c.Scopes) error {
-	if h.Odd|h.Asked|h.Misused != 0 {
-		return st.closeFrom(h, h.Depth)
-	}
+// closeTop closes the topmost scope, whose chain begins at chain. It is closeFrom for an arena
+// without refusals to report and without other work.
+func (st *Stack) closeTop(h *arena_c.Scopes, chain uint64) error {
 	st.unwound++
 	h.Gen, h.Odd = 0, arena_c.Closing
-	u := unwinding{st: st, h: h, to: mark{depth: h.Depth - 1, chain: h.Top().Chain}}
+	u := unwinding{st: st, h: h, to: mark{depth: h.Depth - 1, chain: chain}}
 	if u.turn(); u.done && u.errs.list == nil {
 		return nil
 	}

@@ -52,11 +52,10 @@ type sliceNode struct{ front, stride, class, left uint64 }
 
 // Objects makes n zeroed objects of a class in a scope, after one node, in one bump. size is the
 // size of all objects, at most OffsetMax. It returns nil if the scope refuses.
-func Objects(h *arena_c.Scopes, gen uint64, n int, stride, size, align, class uint64) unsafe.Pointer {
-	align = max(align, arena_c.NodeSize)
-	front := roundUp(uint64(unsafe.Sizeof(sliceNode{})), align)
+func Objects(h *arena_c.Scopes, gen uint64, n int, stride, size, class uint64) unsafe.Pointer {
+	front := uint64(unsafe.Sizeof(sliceNode{}))
 	size = min(front+size, arena_c.OffsetMax)
-	p := h.Node(gen, size, align-1)
+	p := h.Node(gen, size, arena_c.NodeSize-1)
 	if p == nil {
 		return nil
 	}

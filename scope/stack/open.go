@@ -118,7 +118,7 @@ func Close(h *arena_c.Scopes, gen uint64) error {
 	}
 	r := h.Top()
 	if h.Chain != r.Chain {
-		return Of(h).closeTop(h)
+		return Of(h).closeTop(h, r.Chain)
 	}
 	h.Close(r)
 	return nil
@@ -132,7 +132,7 @@ func closeLong(h *arena_c.Scopes, gen uint64) error {
 		return MisuseOf(h, gen, "Close of")
 	}
 	refused := st.take(h, h.Depth)
-	err := joined(refused, st.closeTop(h))
+	err := joined(refused, st.closeFrom(h, h.Depth))
 	st.TellWarning()
 	return err
 }
