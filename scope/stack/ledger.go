@@ -354,14 +354,16 @@ func (st *Stack) Rest() Rest {
 // Rests reports whether Stats would return the same as when r was read: no scope is open, and
 // nothing has changed. Cost: O(1), a few ns.
 func (st *Stack) Rests(r *Rest) bool {
-	if st.h.Depth|st.row.Temp.Depth != 0 || st.Rest() != *r {
+	// each word on its own: a comparison of the structs is a call
+	if st.h.Depth|st.row.Temp.Depth != 0 || st.row.Peak() != r.peak || st.unwound != r.unwound ||
+		st.Finalizers() != r.finalizers || st.leaks != r.leaks || st.mostScopes != r.scopes ||
+		st.mostPools != r.pools || st.owned.used != r.owned || st.fulls != r.fulls {
 		return false
 	}
-	n := st.mostScopes
-	for _, h := range st.ends() {
-		if n < h.Slots && h.Record(n+1).Mark != 0 {
-			return false
-		}
+	// no scope was opened in a place that was never taken
+	if n, far := st.mostScopes, &st.row.Temp; n < st.h.Slots && st.h.Record(n+1).Mark != 0 ||
+		n < far.Slots && far.Record(n+1).Mark != 0 {
+		return false
 	}
 	return st.mostPools == st.row.Pools || st.row.Pool(st.mostPools).Stride == 0
 }
