@@ -39,24 +39,23 @@ func (s Scope) AllocUnzeroed(size, align uint64) unsafe.Pointer {
 	return s.h.Alloc(s.gen, size, align)
 }
 
-// Align is the exponent of an alignment, which is a power of two: Align(2) is an alignment of 4
-// bytes.
+// Align is an alignment, which is a power of two, less one: Align(3) is an alignment of 4 bytes.
 type Align uint8
 
 // The usual alignments for [Scope.AllocUnzeroedAs].
 const (
-	Align8  Align = 3
-	Align16 Align = 4
-	Align64 Align = 6
+	Align8  Align = 7
+	Align16 Align = 15
+	Align64 Align = 63
 )
 
-// AllocUnzeroedAs is AllocUnzeroed with an Align. Each Align is valid, so a computed Align needs no
-// check. An Align above Align64 guarantees less than its power of two: Align(8) aligns to 1.
+// AllocUnzeroedAs is AllocUnzeroed with an Align. A computed Align costs no check: one that isn't a
+// power of two less one, or is above Align64, aligns to less, and takes at most 255 bytes more.
 func (s Scope) AllocUnzeroedAs(size uint64, align Align) unsafe.Pointer {
 	if arena_c.Checked {
-		return notedBytes(s, s.h.AllocMask(s.gen, size, 1<<(align%8)-1), size)
+		return notedBytes(s, s.h.AllocMask(s.gen, size, uint64(align)), size)
 	}
-	return s.h.AllocMask(s.gen, size, 1<<(align%8)-1)
+	return s.h.AllocMask(s.gen, size, uint64(align))
 }
 
 // TryAllocUnzeroed is AllocUnzeroed, but returns nil where AllocUnzeroed unwinds. [Scope.Err] then

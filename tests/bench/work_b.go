@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math/bits"
 	"math/rand/v2"
 	"unsafe"
 
@@ -39,7 +38,7 @@ var mixedTyped = func() (t [objectCount]struct {
 	align scope.Align
 }) {
 	for i, m := range mixed {
-		t[i].size, t[i].align = uint64(m.size), scope.Align(bits.TrailingZeros(uint(m.align)))
+		t[i].size, t[i].align = uint64(m.size), scope.Align(m.align-1)
 	}
 	return
 }()
