@@ -87,7 +87,7 @@ func TestNeedOfAnAlignmentIsEnough(t *testing.T) {
 			asks["try"] = func(s scope.Scope, n int) { s.TryAllocUnzeroed(uint64(n), align) }
 		}
 		if align <= 256 { // above a line AllocUnzeroedAs aligns to less
-			asks["as"] = func(s scope.Scope, n int) { s.AllocUnzeroedAs(uint64(n), scope.Align(align-1)) }
+			asks["as"] = func(s scope.Scope, n int) { s.AllocUnzeroedAs(uint64(n), scope.AlignMask(align-1)) }
 		}
 		for name, ask := range asks {
 			for _, before := range []int{0, 8, 27, 28} {

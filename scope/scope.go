@@ -39,23 +39,23 @@ func (s Scope) AllocUnzeroed(size, align uint64) unsafe.Pointer {
 	return s.h.Alloc(s.gen, size, align)
 }
 
-// Align is an alignment, which is a power of two, less one: Align(3) is an alignment of 4 bytes.
-type Align uint8
+// AlignMask is an alignment, which is a power of two, less one: AlignMask(3) aligns to 4 bytes.
+type AlignMask uint8
 
 // The usual alignments for [Scope.AllocUnzeroedAs].
 const (
-	Align8  Align = 7
-	Align16 Align = 15
-	Align64 Align = 63
+	Align8  AlignMask = 7
+	Align16 AlignMask = 15
+	Align64 AlignMask = 63
 )
 
-// AllocUnzeroedAs is AllocUnzeroed with an Align. A computed Align costs no check: one that isn't a
-// power of two less one, or is above Align64, aligns to less, and takes at most 255 bytes more.
-func (s Scope) AllocUnzeroedAs(size uint64, align Align) unsafe.Pointer {
+// AllocUnzeroedAs is AllocUnzeroed with an AlignMask. A computed mask costs no check: one that isn't
+// a power of two less one, or is above Align64, aligns to less, and takes at most 255 bytes more.
+func (s Scope) AllocUnzeroedAs(size uint64, mask AlignMask) unsafe.Pointer {
 	if arena_c.Checked {
-		return notedBytes(s, s.h.AllocMask(s.gen, size, uint64(align)), size)
+		return notedBytes(s, s.h.AllocMask(s.gen, size, uint64(mask)), size)
 	}
-	return s.h.AllocMask(s.gen, size, uint64(align))
+	return s.h.AllocMask(s.gen, size, uint64(mask))
 }
 
 // TryAllocUnzeroed is AllocUnzeroed, but returns nil where AllocUnzeroed unwinds. [Scope.Err] then

@@ -264,7 +264,7 @@ func TestDoThatClosesItsBudget(t *testing.T) {
 
 func TestAligns(t *testing.T) {
 	scratch := open(t).Scratch(0, 0)
-	for align, want := range map[scope.Align]uintptr{scope.Align8: 8, scope.Align16: 16, scope.Align64: 64} {
+	for align, want := range map[scope.AlignMask]uintptr{scope.Align8: 8, scope.Align16: 16, scope.Align64: 64} {
 		s := scratch.Open("s")
 		line := accounted(s, s.AllocUnzeroed(64, 64))
 		s.AllocUnzeroed(1, 1)

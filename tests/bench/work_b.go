@@ -35,10 +35,10 @@ var mixed = func() (t [objectCount]struct{ size, align uintptr }) {
 
 var mixedTyped = func() (t [objectCount]struct {
 	size  uint64
-	align scope.Align
+	align scope.AlignMask
 }) {
 	for i, m := range mixed {
-		t[i].size, t[i].align = uint64(m.size), scope.Align(m.align-1)
+		t[i].size, t[i].align = uint64(m.size), scope.AlignMask(m.align-1)
 	}
 	return
 }()
