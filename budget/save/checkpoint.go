@@ -499,11 +499,12 @@ func (p *Checkpoint) bad(what string, err error) error {
 
 // Write makes the ring's snapshot with that number the checkpoint, with a copy of the program's own
 // bytes. If the number is higher than those of all snapshots in the ring, Write makes the snapshot
-// first, as [Ring.Take] does. A second Write of a number writes the same snapshot again. If the
-// process is killed during the call, the checkpoint before it counts. Write copies the snapshot
-// into the file. For a tracked region (budget.RegionPlan.Track) it copies only the pages that were
-// written since the last Write but one. Write makes no system call except those of a Take, and no
-// Go allocation unless it fails.
+// first, as [Ring.Take] does. Snapshots that Take made before a [Ring.Restore] to a lower number
+// don't count there: Write makes them again. A second Write of a number writes the same snapshot
+// again. If the process is killed during the call, the checkpoint before it counts. Write copies
+// the snapshot into the file. For a tracked region (budget.RegionPlan.Track) it copies only the
+// pages that were written since the last Write but one. Write makes no system call except those of
+// a Take, and no Go allocation unless it fails.
 //
 // Write fails if Take fails, if the ring doesn't hold the snapshot any more, if own has more bytes
 // than the plan, or after Close. If another process made the file shorter, the error wraps

@@ -357,6 +357,46 @@ func TestCheckpointOfTrackedPages(t *testing.T) {
 	}
 }
 
+// TestCheckpointAfterARollback: after a Restore to a lower number, Write makes the snapshots of
+// higher numbers again, whether or not the ring has those of the wrong guess. It keeps a snapshot
+// from outside, and one that play came back to.
+func TestCheckpointAfterARollback(t *testing.T) {
+	all, ring := trackedState(t, open(t, trackedPlan(budget.MiB)), 300_000, 8)
+	c := checkpoints(t, filepath.Join(t.TempDir(), "pond"), save.CheckpointPlan{Slots: 1, Size: 400_000})
+	p := attach(t, c, 0, ring)
+	put := func(n uint64, state byte) {
+		t.Helper()
+		require.NoError(t, p.Write(n, nil))
+		assert.True(t, bytes.Equal(save.Image(ring, n), save.CheckpointImage(p)), n)
+		now := all[150_000]
+		require.NoError(t, ring.Restore(background, n))
+		assert.Equal(t, state, all[150_000], "the checkpoint of %d", n)
+		all[150_000] = now
+	}
+	for n := range byte(7) { // 6 is the highest
+		all[150_000] = n
+		require.NoError(t, p.Write(uint64(n), nil))
+	}
+	file, err := ring.AppendFile(nil, 6)
+	require.NoError(t, err)
+	require.NoError(t, ring.Restore(background, 3))
+	for n := range byte(3) {
+		all[150_000] = 100 + n
+		put(uint64(4+n), 100+n)
+	}
+	all[150_000] = 0
+	put(5, 101) // of play, and not the highest
+	require.NoError(t, ring.Restore(background, 3))
+	require.NoError(t, ring.Restore(background, 6)) // back to the guess
+	all[150_000] = 0
+	put(6, 102)
+	_, err = ring.Read(bytes.NewReader(file))
+	require.NoError(t, err)
+	require.NoError(t, ring.Restore(background, 3))
+	all[150_000] = 0
+	put(6, 6)
+}
+
 // TestCheckpointAfterARestore: a checkpoint right after a restore has the restored pages, wherever
 // the tracker's rounds are.
 func TestCheckpointAfterARestore(t *testing.T) {

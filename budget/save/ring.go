@@ -63,6 +63,8 @@ type slot struct {
 	finalizers []uint64 // how many had run, by part
 	living     []int    // live owned values, by part
 	moment     uint64   // of the samples of the states' heaps (arena_c); 0: unknown
+	taken      bool     // by Take
+	left       bool     // taken before a Restore went back to a lower number
 	hash       uint64   // valid if hashed
 	hashed     bool
 }
@@ -217,7 +219,7 @@ func (r *Ring) Take(number uint64) error {
 		to.living[i] = p.living()
 	}
 	r.hold(to, number, used)
-	to.moment = arena_c.SampleMoment()
+	to.moment, to.taken = arena_c.SampleMoment(), true
 	return nil
 }
 
@@ -236,6 +238,10 @@ func (r *Ring) Take(number uint64) error {
 // and the states stay restored. Restore copies the states. It treats a tracked region as
 // [Ring.Take] does. If it succeeds without a wait, Restore makes no Go allocation, apart from
 // Rebuild's functions.
+//
+// Restore removes no snapshot. Those with higher numbers stay until others replace them, though
+// play may not reach their states again: compare a hash with another machine's only after play has
+// taken the snapshot again, or when no Restore to a lower number can follow.
 func (r *Ring) Restore(ctx context.Context, number uint64) error {
 	from, err := r.get(number)
 	if err != nil {
@@ -261,6 +267,7 @@ func (r *Ring) Restore(ctx context.Context, number uint64) error {
 		tail = r.parts[i].restore(from.image, tail, from.index)
 	}
 	r.rewindSamples(from)
+	r.leave(from)
 	for i := range r.parts {
 		for _, fn := range r.parts[i].rebuild {
 			if err := fn(); err != nil {
@@ -308,9 +315,20 @@ func (r *Ring) find(number uint64) *slot {
 	return nil
 }
 
-// isNext reports whether the number is higher than those of all snapshots.
+// leave marks the snapshots that Take made of a future which a Restore has left: play reaches their
+// numbers again, in other states. A snapshot from outside may be of the future that will be.
+func (r *Ring) leave(restored *slot) {
+	restored.left = false
+	for i := range r.slots {
+		if s := &r.slots[i]; s.taken && s.number > restored.number {
+			s.left = true
+		}
+	}
+}
+
+// isNext reports whether the number is higher than those of all snapshots but those left.
 func (r *Ring) isNext(number uint64) bool {
-	return !slices.ContainsFunc(r.slots, func(s slot) bool { return s.held && s.number >= number })
+	return !slices.ContainsFunc(r.slots, func(s slot) bool { return s.held && !s.left && s.number >= number })
 }
 
 func (r *Ring) get(number uint64) (*slot, error) {
@@ -377,6 +395,7 @@ func (r *Ring) hold(to *slot, number uint64, used int) {
 		old.held = false
 	}
 	to.number, to.used, to.held, to.clean, to.hashed, to.moment = number, used, true, false, false, 0
+	to.taken, to.left = false, false
 }
 
 // rewindSamples brings the samples of the states' heaps in the profile of C's malloc back to a
