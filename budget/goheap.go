@@ -99,9 +99,9 @@ func (p Plan) goTables() uint64 {
 // tableBytes estimates the bytes of all arenas' tables on the Go heap, and in sites the bytes that
 // checked builds add.
 func (p Plan) tableBytes() (tables, sites uint64) {
-	usual := p.Limits.orDefault()
+	p = p.withLimits()
 	for i, part := range p.sized() {
-		l := part.own.or(usual)
+		l := part.own.or(p.Limits)
 		warns := i < len(p.Regions) && p.Regions[i].Warn != 0
 		each, more := stack.Config{Owned: l.Owned, Names: l.Labels}.TableBytes(uint64(l.Scopes), warns)
 		tables, sites = tables+part.count*each, sites+part.count*more

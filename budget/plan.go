@@ -155,7 +155,8 @@ type RegionPlan struct {
 	Waiters int
 	Note    string
 
-	// Limits are those of the region or of each slot; a 0 in Limits is the plan's limit.
+	// Limits are those of the region or of each slot. A 0 in Limits is the plan's limit, or the
+	// default of slots if that is 0 as well.
 	Limits Limits
 }
 
@@ -276,14 +277,15 @@ type ScratchPlan struct {
 
 // Limits sets how many scopes, pools, owned values and labels an arena may have open at once: 1 to
 // 65535 of each. A 0 is the default: 64 scopes, including the scope of a load or of the frame, 64
-// pools, 256 owned values and 32 labels.
+// pools, 256 owned values and 32 labels. A slot has 16 scopes, 16 pools, 32 owned values and 8
+// labels by default. A limit of the plan replaces both defaults.
 //
 // Limits take memory for each arena (region, slot, frame buffer, scratch arena). In the budget's
 // tables an arena takes 0.6 KiB, plus 128 bytes for each scope and 64 for each pool: 12.6 KiB by
-// default. On the Go heap an arena takes about 2 KiB, plus 230 bytes for each scope, 64 for each
-// owned value and 400 for each label: 45 KiB by default. Set lower limits for a region with many
-// small slots ([RegionPlan]): with 4 of each, a slot takes 1.3 KiB of tables and 4.8 KiB of the Go
-// heap.
+// default, and 3.6 KiB for a slot. On the Go heap an arena takes about 2 KiB, plus 230 bytes for
+// each scope, 64 for each owned value and 400 for each label: 45 KiB by default, and 11 KiB for a
+// slot. Set lower limits for a region with many small slots ([RegionPlan]): with 4 of each, a slot
+// takes 1.3 KiB of tables and 4.8 KiB of the Go heap.
 type Limits struct {
 	Scopes int `json:"scopes"`
 	Pools  int `json:"pools"`

@@ -87,13 +87,14 @@ func TestPlanIsDrawn(t *testing.T) {
 		Pages:   Pages{Lock: Required, Guards: Wished},
 		GoHeap:  32 * MiB,
 	}
-	assert.Equal(t, `plan server: 131392KiB
-  tables     256KiB  [#...................]
+	assert.Equal(t, `plan server: 131264KiB
+  tables     128KiB  [#...................]
   init      4096KiB  [#...................]  regions[0]
   systems  12289KiB  [.##.................]  regions[1]
   match    32768KiB  [...#####............]  regions[2]  16 slots of 2048KiB
-    largest room + 10 %
+    16 scopes, 32 owned values, 8 labels  largest room + 10 %
   one         64KiB  [........#...........]  regions[3]  1 slot of 64KiB
+    16 scopes, 32 owned values, 8 labels
   level    76160KiB  [........###########.]  regions[4]  the rest  largest`+"\ufffd"+`map
   frame     2048KiB  [...................#]  2 buffers of 1024KiB
   scratch   2048KiB  [...................#]  1 worker x 2 arenas of 1024KiB
@@ -103,8 +104,8 @@ func TestPlanIsDrawn(t *testing.T) {
   limits of each arena: 64 scopes, 7 pools, 256 owned values, 32 labels
   pages: prefault wished, lock required, huge off, guards wished,
     base wished at 0x200000000000
-  cost: 131392KiB of addresses,
-    129696KiB resident at most (pages of 64 KiB: 129792KiB), Go heap 32768KiB
+  cost: 131264KiB of addresses,
+    129596KiB resident at most (pages of 64 KiB: 129664KiB), Go heap 32768KiB
   resident from Open on
   warning: regions[3]: each Load, Rewind or Release of a slot of "match" also empties all slots of "one"; list "one" before "match", or set its on
   warning: regions[4]: each Load, Rewind or Release of a slot of "one" also empties "level"; list "level" before "one", or set its on

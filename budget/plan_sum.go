@@ -49,7 +49,7 @@ func (sum planSum) tables() arena_c.Tables {
 
 // tablesSize returns the bytes below the parts as laid out: the tables, and a guard.
 func (p Plan) tablesSize() uint64 {
-	p.Limits = p.Limits.orDefault()
+	p = p.withLimits()
 	return planRound(p.sum(p.sized()...).tables().Size) + p.guard()
 }
 
@@ -89,7 +89,7 @@ func (p Plan) resolved() Plan {
 	if p.Scratch.Workers != 0 {
 		p.Scratch.Each = cmp.Or(p.Scratch.Each, planEachUsual)
 	}
-	p.Limits = p.Limits.orDefault()
+	p = p.withLimits()
 	p.Pages = p.Pages.orDefault(p.Base)
 	return p
 }
@@ -101,6 +101,25 @@ func (p Pages) orDefault(base uint64) Pages {
 	}
 	return Pages{Prefault: cmp.Or(p.Prefault, Wished), Lock: cmp.Or(p.Lock, Off), Huge: cmp.Or(p.Huge, Off),
 		Guards: cmp.Or(p.Guards, Off), Base: cmp.Or(p.Base, usual)}
+}
+
+// withLimits returns the plan with all default limits. Slots have lower ones, because each of the
+// many slots has tables of its own.
+func (p Plan) withLimits() Plan {
+	p.Regions = slices.Clone(p.Regions)
+	usual := Limits{Scopes: 16, Pools: 16, Owned: 32, Labels: 8}
+	for i, limit := range p.Limits.byKey() {
+		if *limit.value != 0 { // that of slots as well
+			*usual.byKey()[i].value = 0
+		}
+	}
+	for i := range p.Regions {
+		if r := &p.Regions[i]; r.Slots != 0 {
+			r.Limits = r.Limits.or(usual)
+		}
+	}
+	p.Limits = p.Limits.orDefault()
+	return p
 }
 
 func (l Limits) orDefault() Limits {

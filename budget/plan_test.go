@@ -544,7 +544,7 @@ func requireSound(t *testing.T, plan Plan) {
 	require.Equal(t, resolved, resolved.resolved())
 	rest := plan.rest()
 	if rest < 0 {
-		require.Equal(t, plan.Regions, resolved.Regions)
+		require.Equal(t, plan.withLimits().Regions, resolved.Regions)
 		require.Equal(t, plan.Size, resolved.Size)
 		if plan.Size != 0 {
 			require.LessOrEqual(t, resolved.total(), plan.Size)
@@ -689,9 +689,20 @@ func requireHeld(t *testing.T, held []bool, runs []platform.PageRun, page uint64
 	require.False(t, slices.Contains(held[at:], true), "behind %v", runs)
 }
 
+// TestLimitsOfSlots: slots have lower limits by default, and a limit of the plan is also theirs.
+func TestLimitsOfSlots(t *testing.T) {
+	plan := Plan{Name: "rooms", Limits: Limits{Pools: 5}, Regions: []RegionPlan{
+		{Name: "level", Size: KiB}, {Name: "room", Size: KiB, Slots: 3, Limits: Limits{Owned: 300}}}}
+	resolved := plan.resolved()
+	assert.Equal(t, Limits{64, 5, 256, 32}, resolved.Limits)
+	assert.Equal(t, Limits{}, resolved.Regions[0].Limits)
+	assert.Equal(t, Limits{16, 0, 300, 8}, resolved.Regions[1].Limits)
+	assert.Equal(t, Limits{Owned: 300}, plan.Regions[1].Limits, "the plan itself is unchanged")
+}
+
 // TestTablesOfASlot: the tables of a slot are as large as in the doc of Limits.
 func TestTablesOfASlot(t *testing.T) {
-	for limit, want := range map[int]float64{0: 12.6, 4: 1.3} {
+	for limit, want := range map[int]float64{0: 3.6, 4: 1.3} {
 		var costs [2]Cost
 		for i := range costs {
 			var err error

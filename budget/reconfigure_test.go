@@ -14,6 +14,17 @@ import (
 	"github.com/upfront-mem/upfront/scope"
 )
 
+// limitedRegions returns the regions of a plan with the default limits of slots, as an open budget
+// has them.
+func limitedRegions(plan budget.Plan) []budget.RegionPlan {
+	for i := range plan.Regions {
+		if r := &plan.Regions[i]; r.Slots != 0 && r.Limits == (budget.Limits{}) {
+			r.Limits = budget.Limits{Scopes: 16, Pools: 16, Owned: 32, Labels: 8}
+		}
+	}
+	return plan.Regions
+}
+
 func worlds(systems, room, level uint64) budget.Plan {
 	return budget.Plan{Name: "worlds", Regions: []budget.RegionPlan{{Name: "init", Size: 64 * budget.KiB},
 		{Name: "systems", Size: systems * budget.KiB}, {Name: "room", Size: room * budget.KiB, Slots: 2},
@@ -35,7 +46,7 @@ func TestReconfigureMovesTheEdges(t *testing.T) {
 	require.NoError(t, err)
 	plan := b.Plan() // a copy
 	plan.Regions[1].Size, plan.Regions[3].Size = 64*budget.KiB, 704*budget.KiB
-	assert.Equal(t, worlds(256, 64, 512).Regions, b.Plan().Regions)
+	assert.Equal(t, limitedRegions(worlds(256, 64, 512)), b.Plan().Regions)
 	assert.EqualError(t, b.Reconfigure(background, plan),
 		`budget "worlds": Reconfigure while region level is loaded; Rewind it first`)
 	require.NoError(t, b.Region("systems").Rewind(background))
@@ -85,7 +96,7 @@ func TestReconfigureRefuses(t *testing.T) {
 			change(&plan)
 			assert.ErrorContains(t, b.Reconfigure(background, plan), want)
 		}
-		assert.Equal(t, worlds(256, 64, 512).Regions, b.Plan().Regions)
+		assert.Equal(t, limitedRegions(worlds(256, 64, 512)), b.Plan().Regions)
 		_, err := load(b, "init", func(scope.Scope) error {
 			assert.ErrorIs(t, b.Reconfigure(background, worlds(128, 128, 512)), budget.ErrLoading)
 			return nil

@@ -21,7 +21,7 @@ import (
 // put slots last, or set RegionPlan.On of the region after them ([Plan.Check] warns otherwise).
 //
 // A slot takes its size in whole pages, and addresses up to the next 64 KiB. Its tables ([Limits])
-// take 13 KiB by default, and 45 KiB of the Go heap. A region of many small slots should have
+// take 4 KiB by default, and 11 KiB of the Go heap. A region of many small slots may have lower
 // limits of its own ([RegionPlan]): with limits of 4, a slot of 17 KiB takes 21 KiB, tables
 // included, and 5 KiB of the Go heap. [Plan.Cost] returns the cost of all slots; its share of the
 // Go heap is a low estimate.

@@ -68,7 +68,8 @@ func TestSuggest(t *testing.T) {
 	want.Name = "one"
 	want.Regions = []budget.RegionPlan{
 		{Name: "init", Size: 124, Note: `124 bytes in report 1, "one"`},
-		{Name: "match", Size: 64 * budget.KiB, Slots: 4, Note: "never used: as planned"},
+		{Name: "match", Size: 64 * budget.KiB, Slots: 4, Note: "never used: as planned",
+			Limits: budget.Limits{Scopes: 16, Pools: 16, Owned: 32, Labels: 8}},
 		{Name: "level", Size: 5024, Note: `5024 bytes in report 1, "one"`},
 		{Name: "spare", Size: 96 * budget.KiB, Note: "never used: as planned"}}
 	want.Frame.Size, want.Scratch = 70, budget.ScratchPlan{Workers: 3, Each: 2, Size: 333}

@@ -192,19 +192,19 @@ func ExamplePlan_String() {
 	}
 	fmt.Print(plan)
 	// Output:
-	// plan server: 98688KiB
-	//   tables     384KiB  [#...................]
+	// plan server: 98624KiB
+	//   tables     320KiB  [#...................]
 	//   systems  12288KiB  [###.................]  regions[0]
 	//   cache    47104KiB  [...#########........]  regions[1]  the rest
 	//   room     32768KiB  [............#######.]  regions[2]  16 slots of 2048KiB
-	//     largest room + 10 %
+	//     16 scopes, 16 pools, 32 owned values, 8 labels  largest room + 10 %
 	//   frame     2048KiB  [...................#]  2 buffers of 1024KiB
 	//   scratch   4096KiB  [...................#]  4 workers x 2 arenas of 512KiB
 	//   Go heap  32768KiB  outside it
 	//   limits of each arena: 64 scopes, 64 pools, 256 owned values, 32 labels
 	//   pages: prefault required, lock wished, huge off, guards off, base off
-	//   cost: 98688KiB of addresses,
-	//     98660KiB resident at most (pages of 64 KiB: 98688KiB), Go heap 32768KiB
+	//   cost: 98624KiB of addresses,
+	//     98516KiB resident at most (pages of 64 KiB: 98624KiB), Go heap 32768KiB
 	//   resident from Open on
 }
 
