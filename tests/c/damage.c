@@ -184,6 +184,25 @@ static void damage_of_the_rest(void) {
     window_free(w, WINDOW);
 }
 
+/* A link of a list is zero, so the list has lost its end, and looks whole. A refusal finds the end
+ * first. */
+static void damage_of_a_link(int grows) {
+    unsigned char *w = window_new(WINDOW), *p[6];
+    upfront_heap *h = heap_of(w, 2048, 0);
+    uint64_t i;
+    for (i = 0; i < 6; i++)
+        p[i] = (unsigned char *)upfront_heap_alloc(h, i == 5 ? 16 : 80, 16);
+    while (upfront_heap_alloc(h, 1, 16) != NULL)
+        ;
+    CHECK(upfront_heap_free(h, p[1]) == UPFRONT_OK && upfront_heap_free(h, p[3]) == UPFRONT_OK);
+    UPFRONT_UNPOISON(w, WINDOW);
+    memset(p[3], 0, 8);
+    CHECK(upfront_heap_alloc(h, 80, 16) == p[3]);
+    CHECK((grows ? upfront_heap_realloc(h, p[5], 80) : upfront_heap_alloc(h, 80, 16)) == p[1]);
+    CHECK(h->damaged == 1 && h->lost == 0);
+    window_free(w, WINDOW);
+}
+
 enum { DAMAGE_RING = 512, DAMAGE_RUN = 6, DAMAGE_PAGE = 1 << 16 };
 
 static struct {
@@ -359,6 +378,8 @@ void test_damage(void) {
     damage_of_pools();
     damage_of_rings();
     damage_of_the_rest();
+    damage_of_a_link(0);
+    damage_of_a_link(1);
     damage_words(0);
     damage_words(64);
     damage_runs(0);

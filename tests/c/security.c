@@ -191,6 +191,7 @@ static void suite_gives_way(unsigned char *w) {
     for (i = 0; i < 6; i++)
         CHECK_EQ(upfront_heap_free(h, upfront_heap_alloc(h, 50, 16)), UPFRONT_OK);
     CHECK(h->rest.blocks > 1 && h->used == 0 && upfront_heap_largest(h) == most);
+    CHECK_EQ(upfront_heap_walk(h, NULL, 0, NULL), UPFRONT_OK);
     CHECK(upfront_heap_alloc(h, most, 16) != NULL && h->failed == 0 && h->rest.blocks == 0);
     b = upfront_buddy_init(w, 8192, 64);
     for (i = 0; i < 6; i++)
