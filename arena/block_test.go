@@ -127,3 +127,15 @@ func TestABlockBeforeAnother(t *testing.T) {
 	}
 	assert.Zero(t, behind[0])
 }
+
+// TestBlockTooLarge: a block has one byte too many, and none of them is read.
+func TestBlockTooLarge(t *testing.T) {
+	const size = arena_c.OffsetMax - arena_c.AlignMax
+	block := arena.NewBlock(4096, 64)
+	header := struct {
+		at       *byte
+		len, cap int
+	}{unsafe.SliceData(block), size, size}
+	_, err := arena.NewLinear(*(*[]byte)(unsafe.Pointer(&header)))
+	assert.EqualError(t, err, "arena: a Linear's block must be below 274876858368 bytes, this one has 274876858368")
+}

@@ -177,6 +177,10 @@ var planRefused = []struct{ data, fault string }{
 		`line 1: expected[0].tolerance: 10 is not a share (a string as "80%")`},
 	{`{"name":"a",` + oneLevel + `,"expected":[{"part":"level","play":1,"tolerance":"100%"}]}`,
 		"line 1: expected[0].tolerance: 100% is out of range: give 0 (none) or 1% to 99%"},
+	{`{"name":"a",` + oneLevel + `,"c_heap":{"size":"1MiB","trim":"soon"}}`,
+		`line 1: c_heap.trim: "soon" is not a time (a string as "1s" or "250ms")`},
+	{`{"name":"a",` + oneLevel + `,"c_heap":{"size":"1MiB","trim":0}}`,
+		`line 1: c_heap.trim: 0 is not a time (a string as "1s" or "250ms")`},
 }
 
 func TestPlanReadRefuses(t *testing.T) {

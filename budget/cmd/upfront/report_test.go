@@ -136,6 +136,21 @@ func TestOldReports(t *testing.T) {
 	}
 }
 
+// TestMostArenas checks the limit that a budget has.
+func TestMostArenas(t *testing.T) {
+	text := func(n int) []byte {
+		one := `{"name": "a", "part": "a"}`
+		return []byte(`{"name": "x", "arenas": [` + one + strings.Repeat(", "+one, n-1) + `]}`)
+	}
+	if _, err := parseReport("x", text(arenasMost)); err != nil {
+		t.Error(err)
+	}
+	_, err := parseReport("x", text(arenasMost+1))
+	if want := "x: no report: it has 65536 arenas, and a budget has at most 65535"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestJSON checks that with --json each command prints one object and nothing else.
 func TestJSON(t *testing.T) {
 	dir := t.TempDir()
