@@ -24,8 +24,8 @@ package arena_c
 // }
 // #cgo noescape upfront_heap_image
 // #cgo nocallback upfront_heap_image
-// #cgo noescape upfront_heap_erase
-// #cgo nocallback upfront_heap_erase
+// #cgo noescape upfront_heap_unpack
+// #cgo nocallback upfront_heap_unpack
 // #cgo nocallback upfront_heap_init
 // #cgo noescape upfront_heap_alloc_at
 // #cgo nocallback upfront_heap_alloc_at
@@ -257,9 +257,12 @@ func (h *Heap) Pack(out []byte) (size uint64, code Code) {
 	return uint64(i.size), Code(i.code)
 }
 
-// Erase is upfront_heap_erase.
-func (h *Heap) Erase(image []byte) Code {
-	return Code(crossed(writes(&h.Used), C.upfront_heap_erase(h.c(), unsafe.Pointer(unsafe.SliceData(image)))))
+// Unpack is upfront_heap_unpack. In race builds it reports a write of all bytes.
+func (h *Heap) Unpack(bytes uint64, image []byte) Code {
+	raceWrite(unsafe.Pointer(h), uintptr(bytes))
+	from := unsafe.Pointer(unsafe.SliceData(image))
+	return Code(crossed(writes(&h.Used), C.upfront_heap_unpack(h.c(), C.uint64_t(bytes), from,
+		C.uint64_t(len(image)))))
 }
 
 // Walk is upfront_heap_walk.

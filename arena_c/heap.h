@@ -202,23 +202,24 @@ int upfront_heap_walk(const upfront_heap *h, upfront_block *out, uint64_t room, 
  * from the heap's header, the second the number of its bytes; both are multiples of 16. Example: a
  * heap with its first block at 480, a live block of 48 bytes there, and a free block of 4096 after
  * it. The runs are [0, 560), which ends with the free block's header and links, and [4624, 4640),
- * the closing header. To restore a heap: upfront_heap_erase, then a copy of each run to its offset.
+ * the closing header.
  *
  * Equal bytes in live blocks, and equal calls since init, make equal images: bytes after a block's
  * asked size are zeros in an image. Images of different builds are equal after upfront_heap_plain.
  *
- * upfront_heap_pack checks all headers, writes the image into `room` bytes and sets *size to its
- * size. UPFRONT_FULL: the image needs *size bytes; `out` may be NULL if room is 0.
- * UPFRONT_CORRUPT: a header was overwritten. UPFRONT_BAD_ARGUMENT also in a checked build before
- * upfront_heap_plain. Cost: O(blocks), and a copy of the bytes in use. */
+ * upfront_heap_pack checks all headers, writes the image into `room` bytes, whose rest may change,
+ * and sets *size to its size. UPFRONT_FULL: the image needs *size bytes; `out` may be NULL if room
+ * is 0. UPFRONT_CORRUPT: a header was overwritten. UPFRONT_BAD_ARGUMENT also in a checked build
+ * before upfront_heap_plain. Cost: O(blocks), and a copy of the bytes in use. */
 #define UPFRONT_HEAP_RUN UINT64_C(16) /* the two words */
 int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t *size);
 
-/* Erases the header of each block, so that addresses from before are refused after the image is
- * restored. The heap can't be used until then. UPFRONT_CORRUPT: a header was overwritten, or a
- * reset came between the image and now, and seals of both epochs may be anywhere. Then the caller
- * erases all bytes of the heap. pre: the image is of this heap. Cost: O(blocks). */
-int upfront_heap_erase(upfront_heap *h, const void *image);
+/* Restores the heap in `bytes` bytes of memory at h from its image of `size` bytes. It first erases
+ * the header of each present block, so that addresses of blocks that began since are refused. If a
+ * header was overwritten, or upfront_heap_reset was called since the pack, it erases all bytes.
+ * UPFRONT_CORRUPT: a run of the image isn't within both; the heap can't be used. Cost: O(blocks),
+ * and a copy of the image. */
+int upfront_heap_unpack(upfront_heap *h, uint64_t bytes, const void *image, uint64_t size);
 
 /* The single allocator callback of libraries such as Lua (lua_Alloc): size 0 frees and returns
  * NULL, a null p allocates, any other call is a realloc. `old` isn't used. Align is 16. */
@@ -297,8 +298,16 @@ static inline uint64_t upfront_heap_off(const upfront_heap *h, uint64_t offset) 
            ((size ^ (digest << 26)) >> UPFRONT_HEAP_SEAL << 23);
 }
 
+/* Reports whether a header has this body, and a seal that holds or, if `turned` is
+ * UPFRONT_HEAP_SEAL_SIZE, the seal of a parked block. */
+static inline int upfront_heap_has_body(const upfront_heap *h, uint64_t offset, uint64_t body, uint64_t turned) {
+    uint64_t digest = upfront_heap_digest(h, offset, body);
+    return upfront_heap_word(h, offset + 8) == (body | ((digest >> 23 << UPFRONT_HEAP_SEAL) ^ turned)) &&
+           (upfront_heap_word(h, offset) & ~(UPFRONT_HEAP_SIZE | UPFRONT_HEAP_HOLE)) == digest >> 38 << 38;
+}
+
 static inline int upfront_heap_is_inside(const upfront_heap *h, uint64_t offset) {
-    return offset % 16 == 0 && offset - h->first < h->end - h->first;
+    return offset % 16 == 0 && offset >= h->first && offset < h->end;
 }
 
 static inline uint64_t upfront_heap_before(const upfront_heap *h, uint64_t offset) {

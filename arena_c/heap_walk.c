@@ -163,99 +163,149 @@ int upfront_heap_walk(const upfront_heap *h, upfront_block *out, uint64_t room, 
 
 /* Copies units of 16 bytes, which AddressSanitizer may have poisoned. */
 static inline void heap_copy(char *to, const upfront_heap *h, uint64_t at, uint64_t size) {
-#ifndef UPFRONT_ASAN
-    if (size > 256) {
-        memcpy(to, (const char *)h + at, (size_t)size);
-        return;
-    }
-#endif
+#ifdef UPFRONT_ASAN
     for (; size != 0; size -= 16, at += 16, to += 16) {
         uint64_t words[2];
         words[0] = upfront_heap_word(h, at);
         words[1] = upfront_heap_word(h, at + 8);
         memcpy(to, words, sizeof words);
     }
+#else
+    memcpy(to, (const char *)h + at, (size_t)size);
+#endif
 }
 
-static void heap_put_run(char *out, uint64_t run, uint64_t from, uint64_t end) {
+/* An image in the making: `end` bytes, the last run of which begins at `run`, and in the heap at
+ * `from`. */
+typedef struct heap_packing {
+    char *out;
+    uint64_t room, end, run, from;
+} heap_packing;
+
+/* Appends `kept` bytes of a block, with the last `slack` of them zeros, if there is room. Writes the
+ * words of the run. A small block's copy has a fixed size, so that no branch depends on the block's
+ * size. The bytes after it are written again with the next block. */
+static inline void heap_put(heap_packing *i, const upfront_heap *h, uint64_t at, uint64_t kept, uint64_t slack) {
+    static const uint64_t keeps[4] = {UINT64_MAX, UINT64_MAX, 0, 0};
+    const uint64_t small = 128;
+    char *to = i->out + i->end + kept;
     uint64_t words[2];
-    words[0] = from;
-    words[1] = end - run - UPFRONT_HEAP_RUN;
-    memcpy(out + run, words, sizeof words);
+    i->end += kept;
+    if (kept <= small && i->end + small <= i->room && at + small <= h->end)
+        heap_copy(to - kept, h, at, small);
+    else if (i->end <= i->room)
+        heap_copy(to - kept, h, at, kept);
+    else
+        return;
+    if (slack <= sizeof words) {
+        memcpy(words, (const char *)keeps + slack, sizeof words);
+        words[0] &= upfront_heap_word(h, at + kept - 16);
+        words[1] &= upfront_heap_word(h, at + kept - 8);
+        memcpy(to - sizeof words, words, sizeof words);
+    } else {
+        memset(to - slack, 0, (size_t)slack);
+    }
+    words[0] = i->from;
+    words[1] = i->end - i->run - UPFRONT_HEAP_RUN;
+    memcpy(i->out + i->run, words, sizeof words);
 }
 
 /* Of a live block, or one out of service, an image keeps all bytes; of a free or parked one the
  * header and the links. Bytes at the end of these that have no meaning are zeros in it: those after
- * the asked size, and the second link of a parked block, whose list has one link. */
+ * the asked size, and the second link of a parked block, whose list has one link.
+ *
+ * No branch depends on which blocks are free: blocks are freed in any order, so the processor can't
+ * guess it. Masks take the place of branches, and each block writes its run's words. */
 int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t *size) {
-    char *to = (char *)out;
-    uint64_t at, block, before = 0, run = 0, from = 0, end = UPFRONT_HEAP_RUN;
+    heap_packing i;
+    uint64_t at, block, before = 0;
     if (h == NULL || size == NULL || (out == NULL && room != 0) || UPFRONT_LOOKS(h))
         return UPFRONT_BAD_ARGUMENT;
     *size = 0;
     if (h->lists == 0 || h->first > h->end)
         return UPFRONT_CORRUPT;
-    if (end + h->first <= room)
-        memcpy(to + end, h, (size_t)h->first);
-    end += h->first;
+    i.out = (char *)out;
+    i.room = room;
+    i.run = i.from = 0;
+    i.end = UPFRONT_HEAP_RUN;
+    heap_put(&i, h, 0, h->first, 0);
     for (at = h->first; at != h->end; at += block) {
-        uint64_t word = upfront_heap_word(h, at + 8), off = upfront_heap_off(h, at), kept, slack = 0;
-        block = kept = word & UPFRONT_HEAP_SIZE;
-        if ((upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) != before || block > h->end - at ||
-            block < UPFRONT_HEAP_HEADER)
-            return UPFRONT_CORRUPT;
-        before = block;
-        if (off == 0 && (word & UPFRONT_HEAP_LIVE) != 0) {
-            slack = (word >> UPFRONT_HEAP_SLACK) & 63;
-        } else if (off == 0) {
-            before |= UPFRONT_HEAP_HOLE;
-            kept = UPFRONT_HEAP_LEAST;
-        } else if (off == UPFRONT_HEAP_TURNED) {
-            kept = UPFRONT_HEAP_LEAST;
-            slack = sizeof(uint64_t);
-        } else if (off != UPFRONT_HEAP_SHUT) {
-            return UPFRONT_CORRUPT;
+        uint64_t word = upfront_heap_word(h, at + 8), body = word & ~UPFRONT_HEAP_SEAL_SIZE, kept, slack, mask;
+        uint64_t digest = upfront_heap_digest(h, at, body);
+        block = word & UPFRONT_HEAP_SIZE;
+        mask = (word & UPFRONT_HEAP_LIVE) - 1; /* all bits of a free block */
+        kept = (block & ~mask) | (UPFRONT_HEAP_LEAST & mask);
+        slack = (word >> UPFRONT_HEAP_SLACK) & 63 & ~mask;
+        if (upfront_heap_word(h, at) != (before | digest >> 38 << 38) ||
+            word != (body | digest >> 23 << UPFRONT_HEAP_SEAL)) {
+            uint64_t off = upfront_heap_off(h, at);
+            if ((upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) != before)
+                return UPFRONT_CORRUPT;
+            if (off == UPFRONT_HEAP_TURNED)
+                kept = UPFRONT_HEAP_LEAST, slack = sizeof(uint64_t);
+            else if (off == UPFRONT_HEAP_SHUT)
+                slack = 0;
+            else
+                return UPFRONT_CORRUPT;
         }
-        if (kept > block || slack + UPFRONT_HEAP_HEADER > kept)
+        if (block > h->end - at || kept > block || slack + UPFRONT_HEAP_HEADER > kept)
             return UPFRONT_CORRUPT;
-        if (end + kept <= room) {
-            heap_copy(to + end, h, at, kept);
-            if (slack != 0)
-                memset(to + end + kept - slack, 0, (size_t)slack);
-        }
-        end += kept;
-        if (kept == block)
-            continue;
-        if (end + UPFRONT_HEAP_RUN <= room)
-            heap_put_run(to, run, from, end);
-        from = at + block;
-        run = end;
-        end += UPFRONT_HEAP_RUN;
+        before = block | (mask & UPFRONT_HEAP_HOLE);
+        heap_put(&i, h, at, kept, slack);
+        mask = (uint64_t)(kept == block) - 1; /* all bits if a run ends */
+        i.from = (i.from & ~mask) | ((at + block) & mask);
+        i.run = (i.run & ~mask) | (i.end & mask);
+        i.end += UPFRONT_HEAP_RUN & mask;
     }
     if (upfront_heap_off(h, at) != 0 || (upfront_heap_word(h, at) & ~UPFRONT_HEAP_SEAL_BEFORE) != before)
         return UPFRONT_CORRUPT;
-    *size = end + UPFRONT_HEAP_HEADER;
-    if (*size > room)
-        return UPFRONT_FULL;
-    heap_copy(to + end, h, at, UPFRONT_HEAP_HEADER);
-    heap_put_run(to, run, from, *size);
-    return UPFRONT_OK;
+    heap_put(&i, h, at, UPFRONT_HEAP_HEADER, 0);
+    *size = i.end;
+    return i.end > room ? UPFRONT_FULL : UPFRONT_OK;
 }
 
-int upfront_heap_erase(upfront_heap *h, const void *image) {
-    upfront_heap then;
-    uint64_t at, size;
-    if (h == NULL || h->lists == 0 || image == NULL)
-        return UPFRONT_BAD_ARGUMENT;
-    memcpy(&then, (const char *)image + UPFRONT_HEAP_RUN, sizeof then);
-    if (((then.first ^ h->first) | (then.end ^ h->end) | (then.epoch ^ h->epoch)) != 0)
-        return UPFRONT_CORRUPT;
-    for (at = h->first; at != h->end; at += size) {
-        if (!upfront_heap_stands(h, at))
-            return UPFRONT_CORRUPT;
-        size = upfront_heap_size(h, at);
+/* Erases the headers from the one at `at` on, below `to`. Returns the offset of the next one, or 0 if
+ * one was overwritten. */
+static uint64_t heap_erase(upfront_heap *h, uint64_t at, uint64_t to) {
+    uint64_t size;
+    for (; at < to && at != h->end; at += size) {
+        uint64_t body = upfront_heap_word(h, at + 8) & ~UPFRONT_HEAP_SEAL_SIZE;
+        size = body & UPFRONT_HEAP_SIZE;
+        if ((!upfront_heap_has_body(h, at, body, 0) && !upfront_heap_stands(h, at)) || size < UPFRONT_HEAP_HEADER ||
+            size > h->end - at)
+            return 0;
         upfront_heap_set(h, at, 0);
         upfront_heap_set(h, at + 8, 0);
     }
-    return UPFRONT_OK;
+    return at;
+}
+
+/* The headers below a run's end are erased before the run is copied, so the heap passes through the
+ * caches once. After an overwritten header, the bytes after the last run are erased instead. */
+int upfront_heap_unpack(upfront_heap *h, uint64_t bytes, const void *image, uint64_t size) {
+    const char *run = (const char *)image;
+    upfront_heap then;
+    uint64_t words[2], at, done = 0;
+    if (h == NULL || image == NULL || bytes < UPFRONT_HEAP_BLOCK || size < UPFRONT_HEAP_RUN + sizeof then)
+        return UPFRONT_BAD_ARGUMENT;
+    memcpy(&then, run + UPFRONT_HEAP_RUN, sizeof then);
+    UPFRONT_UNPOISON(h, bytes);
+    at = then.first;
+    if (h->lists == 0 || h->first != then.first || h->end != then.end || h->epoch != then.epoch ||
+        then.end > bytes - UPFRONT_HEAP_HEADER)
+        at = 0;
+    for (; size > UPFRONT_HEAP_RUN; run += UPFRONT_HEAP_RUN + words[1], size -= UPFRONT_HEAP_RUN + words[1]) {
+        memcpy(words, run, sizeof words);
+        if (words[0] < done || words[0] > bytes || words[1] > bytes - words[0] || words[1] > size - UPFRONT_HEAP_RUN)
+            return UPFRONT_CORRUPT;
+        if (at != 0)
+            at = heap_erase(h, at, words[0] + words[1]);
+        if (at == 0) {
+            memset((char *)h + done, 0, (size_t)(bytes - done));
+            at = bytes;
+        }
+        memcpy((char *)h + words[0], run + UPFRONT_HEAP_RUN, (size_t)words[1]);
+        done = words[0] + words[1];
+    }
+    return size == 0 ? UPFRONT_OK : UPFRONT_CORRUPT;
 }

@@ -177,19 +177,14 @@ func (p *part) packHeaps(image []byte, at int, state []byte) (end int, err error
 	return at, nil
 }
 
-// unpackHeaps restores the part's heaps from the packed heaps in tail, and returns the rest. It
-// erases the current headers, so that a heap refuses addresses from after the snapshot.
+// unpackHeaps restores the part's heaps from the packed heaps in tail, and returns the rest.
 func (p *part) unpackHeaps(state, tail []byte) (rest []byte) {
 	for i := range p.heaps {
-		heap := state[p.heaps[i].at:][:p.heaps[i].size]
-		var runs, run []byte
+		h := &p.heaps[i]
+		var runs []byte
 		runs, tail = nextHeap(tail)
-		if headerOf[arena_c.Heap](heap).Erase(runs) != arena_c.OK {
-			clear(heap)
-		}
-		for at := uint64(0); len(runs) != 0; {
-			at, run, runs = nextRun(runs)
-			copy(heap[at:], run)
+		if headerOf[arena_c.Heap](state[h.at:]).Unpack(h.size, runs) != arena_c.OK {
+			panic(fmt.Sprintf("save: BUG: the image of the arena.Heap at byte %#x of the state was overwritten", h.at))
 		}
 	}
 	return tail

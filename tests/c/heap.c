@@ -442,29 +442,28 @@ static uint64_t heap_packed(const upfront_heap *h, unsigned char *out) {
     static uint64_t less;
     uint64_t size, again;
     CHECK_EQ(upfront_heap_pack(h, NULL, 0, &size), UPFRONT_FULL);
-    CHECK(size <= sizeof heap_image);
+    CHECK(size + 256 <= sizeof heap_image);
     memset(out, 0xEE, sizeof heap_image);
     less = (less + 16) % size;
     CHECK_EQ(upfront_heap_pack(h, out, less, &again), UPFRONT_FULL);
     CHECK(again == size && holds(out + less, sizeof heap_image - less, 0xEE));
+    CHECK(upfront_heap_pack(h, out, size + 256, &again) == UPFRONT_OK && again == size);
+    CHECK(holds(out + size + 256, sizeof heap_image - size - 256, 0xEE));
+    memset(out, 0xEE, sizeof heap_image);
     CHECK_EQ(upfront_heap_pack(h, out, size, &again), UPFRONT_OK);
     CHECK(again == size && holds(out + size, sizeof heap_image - size, 0xEE));
     return size;
 }
 
 /* Puts an image back, and checks that its runs follow each other with free bytes between them. */
-static void heap_unpack(upfront_heap *h, const unsigned char *image, uint64_t size) {
-    uint64_t at, run[2], end = 0, all = h->end + UPFRONT_HEAP_HEADER;
-    int code = upfront_heap_erase(h, image);
-    UPFRONT_UNPOISON(h, all);
-    if (code != UPFRONT_OK)
-        memset(h, 0, (size_t)all);
+static void heap_unpack(upfront_heap *h, uint64_t all, const unsigned char *image, uint64_t size) {
+    uint64_t at, run[2], end = 0;
+    CHECK_EQ(upfront_heap_unpack(h, all, image, size), UPFRONT_OK);
     for (at = 0; at != size; at += UPFRONT_HEAP_RUN + run[1]) {
         memcpy(run, image + at, sizeof run);
         CHECK(run[0] % 16 == 0 && run[1] % 16 == 0 && run[1] != 0 && (at == 0 ? run[0] == 0 : run[0] >= end + 16));
         CHECK(run[1] <= size - at - UPFRONT_HEAP_RUN && run[0] + run[1] <= all);
         end = run[0] + run[1];
-        memcpy((char *)h + run[0], image + at + UPFRONT_HEAP_RUN, (size_t)run[1]);
     }
     CHECK_EQ(end, all);
 }
@@ -513,7 +512,7 @@ static void heap_images_random(uint64_t seed, uint64_t parked) {
             memcpy(now[k], heap_live, sizeof heap_live);
         }
         if (next_random(&seed) % 40 == 0) {
-            heap_unpack(h[0], heap_image, size);
+            heap_unpack(h[0], h[0]->end + UPFRONT_HEAP_HEADER, heap_image, size);
             UPFRONT_UNPOISON(w[1], sizeof whole);
             memcpy(w[1], whole, sizeof whole);
             memcpy(now, then, sizeof now);
@@ -533,11 +532,50 @@ static void heap_images_random(uint64_t seed, uint64_t parked) {
         window_free(w[k], 2 * WINDOW);
 }
 
-/* A heap with an overwritten header, or with a call's fills, has no image, and erase refuses it. */
+/* Restores a heap whose words, or one of whose headers, were overwritten, and an image with a run
+ * that leads out of the heap or of the image. */
+static void heap_restores(upfront_heap *h, unsigned char *image, uint64_t size) {
+    static unsigned char was[WINDOW];
+    uint64_t all = h->end + UPFRONT_HEAP_HEADER, at, i, word, second;
+    CHECK(upfront_heap_unpack(h, all, NULL, size) == UPFRONT_BAD_ARGUMENT &&
+        upfront_heap_unpack(h, 480, image, size) == UPFRONT_BAD_ARGUMENT &&
+        upfront_heap_unpack(h, all, image, sizeof(upfront_heap)) == UPFRONT_BAD_ARGUMENT);
+    memcpy(was, h, (size_t)all);
+    for (i = 0; i < sizeof(upfront_heap) / 8; i++) {
+        upfront_heap_set(h, 8 * i, upfront_heap_word(h, 8 * i) + 16);
+        heap_unpack(h, all, image, size);
+        CHECK(memcmp(was, h, sizeof *h) == 0 && upfront_heap_walk(h, NULL, 0, NULL) == UPFRONT_OK);
+    }
+    for (at = h->first; at != h->end; at += upfront_heap_size(h, at))
+        for (i = 0; i < 128; i++) {
+            if (i % 64 < 38 && i / 64 == 0)
+                continue; /* of the block before: the erasure doesn't read it */
+            word = at + i / 64 * 8;
+            upfront_heap_set(h, word, upfront_heap_word(h, word) ^ UINT64_C(1) << i % 64);
+            heap_unpack(h, all, image, size);
+            CHECK(memcmp(was, h, sizeof *h) == 0 && upfront_heap_walk(h, NULL, 0, NULL) == UPFRONT_OK);
+        }
+    memcpy(&second, image + 8, sizeof second);
+    second += UPFRONT_HEAP_RUN;
+    for (i = 0; i < 3; i++) { /* two offsets, and a number of bytes */
+        uint64_t place = i == 2 ? second : 8 * i, was_there;
+        memcpy(&was_there, image + place, sizeof was_there);
+        word = i == 2 ? 16 : was_there + all + 16;
+        memcpy(image + place, &word, sizeof word);
+        CHECK_EQ(upfront_heap_unpack(h, all, image, size), UPFRONT_CORRUPT);
+        memcpy(image + place, &was_there, sizeof was_there);
+    }
+    CHECK_EQ(upfront_heap_unpack(h, all, image, size - 8), UPFRONT_CORRUPT);
+    heap_unpack(h, all, image, size);
+    CHECK_EQ(upfront_heap_unpack(h, all - 64, image, size), UPFRONT_CORRUPT);
+    heap_unpack(h, all, image, size);
+}
+
+/* A heap with an overwritten header, or with a call's fills, has no image. */
 static void heap_images_refuse(void) {
     unsigned char *w = window_new(WINDOW);
     upfront_heap *h = upfront_heap_init(w, WINDOW, 8);
-    uint64_t i, k, first, size;
+    uint64_t i, k, first, size, packed;
     char *p[8];
 #ifdef UPFRONT_CHECKED
     CHECK_EQ(upfront_heap_pack(h, NULL, 0, &first), UPFRONT_BAD_ARGUMENT);
@@ -545,19 +583,17 @@ static void heap_images_refuse(void) {
     upfront_heap_plain(h);
     CHECK_EQ(upfront_heap_pack(h, NULL, 1, &first), UPFRONT_BAD_ARGUMENT);
     CHECK_EQ(upfront_heap_pack(h, NULL, 0, NULL), UPFRONT_BAD_ARGUMENT);
-    CHECK_EQ(upfront_heap_erase(h, NULL), UPFRONT_BAD_ARGUMENT);
     (void)heap_packed(h, heap_image);
     first = h->first;
     h->first = h->end + 16;
     CHECK_EQ(upfront_heap_pack(h, NULL, 0, &size), UPFRONT_CORRUPT);
-    CHECK_EQ(upfront_heap_erase(h, heap_image), UPFRONT_CORRUPT);
     h->first = first;
     for (k = 0; k < 8; k++) {
         for (i = 0; i < 8; i++)
             p[i] = heap_got(h, 2000 * (i % 2) + 20, 1);
         heap_give(h, p[2]);
         heap_give(h, p[5]);
-        (void)heap_packed(h, heap_image);
+        packed = heap_packed(h, heap_image);
         for (i = 0; i < 2; i++) { /* the closing header */
             uint64_t at = h->end + 8 * i, was = upfront_heap_word(h, at);
             upfront_heap_set(h, at, was ^ (UINT64_C(16) << (20 * i)));
@@ -566,7 +602,9 @@ static void heap_images_refuse(void) {
         }
         upfront_heap_set(h, (uint64_t)(p[k] - (char *)h) - 8, 77);
         CHECK_EQ(upfront_heap_pack(h, heap_image_again, sizeof heap_image, &size), UPFRONT_CORRUPT);
-        CHECK_EQ(upfront_heap_erase(h, heap_image), UPFRONT_CORRUPT);
+        heap_unpack(h, h->end + UPFRONT_HEAP_HEADER, heap_image, packed);
+        CHECK_EQ(upfront_heap_walk(h, NULL, 0, NULL), UPFRONT_OK);
+        heap_restores(h, heap_image, packed);
         UPFRONT_UNPOISON(w, WINDOW);
         memset(w, 0, WINDOW);
         h = heap_of(w, WINDOW, 8);
@@ -580,12 +618,15 @@ static void heap_images_forged(void) {
                                       32 | UPFRONT_HEAP_LIVE | UINT64_C(17) << UPFRONT_HEAP_SLACK, WINDOW,
                                           WINDOW | UPFRONT_HEAP_LIVE};
     unsigned char *w = window_new(WINDOW);
-    uint64_t i, size;
+    uint64_t i, size, packed;
     for (i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         upfront_heap *h = heap_of(w, WINDOW, 8);
         heap_give(h, heap_got(h, 40, 1)); /* parked */
+        packed = heap_packed(h, heap_image_again);
         upfront_heap_seal(h, h->first, 0, bodies[i]);
         CHECK_EQ(upfront_heap_pack(h, heap_image, sizeof heap_image, &size), UPFRONT_CORRUPT);
+        heap_unpack(h, h->end + UPFRONT_HEAP_HEADER, heap_image_again, packed);
+        CHECK_EQ(upfront_heap_walk(h, NULL, 0, NULL), UPFRONT_OK);
         upfront_heap_seal(h, h->first, 64, 64 | UPFRONT_HEAP_LIVE); /* no block is before it */
         CHECK_EQ(upfront_heap_pack(h, heap_image, sizeof heap_image, &size), UPFRONT_CORRUPT);
         UPFRONT_UNPOISON(w, WINDOW);
@@ -607,7 +648,7 @@ static void heap_images_of_damage(void) {
     size = heap_packed(h, heap_image);
     CHECK(size > h->used + h->lost_bytes);
     heap_give(h, q);
-    heap_unpack(h, heap_image, size);
+    heap_unpack(h, h->end + UPFRONT_HEAP_HEADER, heap_image, size);
     CHECK(upfront_heap_walk(h, NULL, 0, NULL) == UPFRONT_OK && h->lost == 1 && upfront_heap_size_of(h, q) == 20);
     CHECK(heap_packed(h, heap_image_again) == size && memcmp(heap_image, heap_image_again, (size_t)size) == 0);
     window_free(w, WINDOW);
