@@ -107,21 +107,39 @@ func (b Buddy) Free(p unsafe.Pointer) error {
 // address that isn't a live block's.
 func (b Buddy) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	was := b.seen()
-	q := b.header.Realloc(p, size)
-	if q != nil {
+	q, err := b.resized(b.header.Realloc(p, size), was)
+	if q != nil || err != nil || p == nil {
+		return q, err
+	}
+	_, code := b.header.SizeOf(p)
+	return nil, refused("Buddy.Realloc", code)
+}
+
+func (b Buddy) freeSized(p unsafe.Pointer, size uint64) (freed bool, err error) {
+	code, freed := b.its().FreeSized(p, size)
+	if !freed {
+		return false, nil
+	}
+	return true, refusedOr("Buddy.Free", code, b.Err)
+}
+
+func (b Buddy) reallocSized(p unsafe.Pointer, had, size uint64) (unsafe.Pointer, error) {
+	was := b.seen()
+	return b.resized(b.header.ReallocSized(p, had, size), was)
+}
+
+// resized returns the result of a Realloc. p is nil if the buddy is full, or refused the call.
+func (b Buddy) resized(p unsafe.Pointer, was heapSeen) (unsafe.Pointer, error) {
+	if p != nil {
 		if arena_c.Checked {
 			b.tell("Buddy.Realloc", was)
 		}
-		return q, nil
+		return p, nil
 	}
 	if b.header.Raced != was.raced {
 		return nil, refused("Buddy.Realloc", arena_c.Raced)
 	}
-	if p == nil {
-		return nil, nil
-	}
-	_, code := b.header.SizeOf(p)
-	return nil, refused("Buddy.Realloc", code)
+	return nil, nil
 }
 
 // SizeOf returns the size of the block in bytes. The caller may use all of these bytes, because a

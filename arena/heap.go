@@ -140,17 +140,38 @@ func refusedOr(what string, code arena_c.Code, err func() error) error {
 // that isn't a live block's.
 func (h Heap) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	was := seen(h.its())
-	q := h.header.Realloc(p, size)
-	if q != nil {
+	q, err := h.resized(h.header.Realloc(p, size), was)
+	if q == nil && err == nil {
+		err = refused("Heap.Realloc", h.header.Check(p))
+	}
+	return q, err
+}
+
+func (h Heap) freeSized(p unsafe.Pointer, size uint64) (freed bool, err error) {
+	code, freed := h.its().FreeSized(p, size)
+	if !freed {
+		return false, nil
+	}
+	return true, refusedOr("Heap.Free", code, h.Err)
+}
+
+func (h Heap) reallocSized(p unsafe.Pointer, had, size uint64) (unsafe.Pointer, error) {
+	was := seen(h.its())
+	return h.resized(h.header.ReallocSized(p, had, size), was)
+}
+
+// resized returns the result of a Realloc. p is nil if the heap is full, or refused the call.
+func (h Heap) resized(p unsafe.Pointer, was heapSeen) (unsafe.Pointer, error) {
+	if p != nil {
 		if arena_c.Checked {
 			h.tell("Heap.Realloc", was)
 		}
-		return q, nil
+		return p, nil
 	}
 	if h.header.Raced != was.raced {
 		return nil, refused("Heap.Realloc", arena_c.Raced)
 	}
-	return nil, refused("Heap.Realloc", h.header.Check(p))
+	return nil, nil
 }
 
 // SizeOf returns the requested size in bytes. It returns an error for an address that isn't a live

@@ -63,6 +63,9 @@ func (m HeapMaker[T]) Make(h Reallocator, construct func(*T) error) (x *T, err e
 // size, Delete returns an error and doesn't run the finalizer.
 func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 	m.declared()
+	if freed, err := m.free(h, unsafe.Pointer(x), 1); freed {
+		return err
+	}
 	if err := isBlock[T](h, unsafe.Pointer(x), 1, "Delete", "", ""); err != nil {
 		return err
 	}
@@ -108,10 +111,7 @@ func (m HeapMaker[T]) Grow(h Reallocator, s []T, n int) ([]T, error) {
 	if s == nil {
 		return m.Slice(h, n), nil
 	}
-	if err := isSlice(h, s, "Grow"); err != nil {
-		return nil, err
-	}
-	p, err := h.Realloc(unsafe.Pointer(unsafe.SliceData(s)), size)
+	p, err := resize[T](h, s, size)
 	if p == nil {
 		return nil, err
 	}
@@ -128,11 +128,48 @@ func (m HeapMaker[T]) DeleteSlice(h Reallocator, s []T) (err error) {
 	if s == nil {
 		return nil
 	}
+	if freed, err := m.free(h, unsafe.Pointer(unsafe.SliceData(s)), cap(s)); freed {
+		return err
+	}
 	if err := isSlice(h, s, "DeleteSlice"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.Free(unsafe.Pointer(unsafe.SliceData(s)))) }()
 	return m.finalize(s)
+}
+
+// sized is a Reallocator that checks the size of a block and frees or resizes it in one call of C.
+type sized interface {
+	// freeSized reports false, and frees nothing, if p isn't a live block of that size.
+	freeSized(p unsafe.Pointer, size uint64) (freed bool, err error)
+	// reallocSized returns nil if p isn't a live block of the size `had`, as it does when it's full.
+	reallocSized(p unsafe.Pointer, had, size uint64) (unsafe.Pointer, error)
+}
+
+var _, _, _ sized = Heap{}, Buddy{}, Shared{}
+
+// free frees a block for n T at once if no finalizer runs first. It reports false if it didn't.
+func (m HeapMaker[T]) free(h Reallocator, p unsafe.Pointer, n int) (freed bool, err error) {
+	if s, ok := h.(sized); ok && m.finalizer == nil {
+		return s.freeSized(p, sizeFor[T](h, n))
+	}
+	return false, nil
+}
+
+// resize is Realloc of all of s. It returns an error if s isn't all of a live block.
+func resize[T any](h Reallocator, s []T, size uint64) (unsafe.Pointer, error) {
+	p := unsafe.Pointer(unsafe.SliceData(s))
+	of, ok := h.(sized)
+	if ok {
+		q, err := of.reallocSized(p, sizeFor[T](h, cap(s)), size)
+		if q != nil || err != nil {
+			return q, err
+		}
+	}
+	if err := isSlice(h, s, "Grow"); ok || err != nil {
+		return nil, err
+	}
+	return h.Realloc(p, size)
 }
 
 // finalize runs the finalizer of each element, the last one first. If a finalizer panics or ends
@@ -176,6 +213,15 @@ func sizeOf[T any](what string, least, n int) uint64 {
 	return size
 }
 
+// sizeFor returns the size that SizeOf returns for a block for n T.
+func sizeFor[T any](h Reallocator, n int) uint64 {
+	size := uint64(n) * uint64(unsafe.Sizeof(*new(T)))
+	if b, ok := h.(rounds); ok {
+		size = b.sizeFor(size, arena_c.AlignOf[T]())
+	}
+	return size
+}
+
 // isBlock returns an error if p is no live block for n T. The error has the text `of` before T, and
 // ends with `why`.
 func isBlock[T any](h Reallocator, p unsafe.Pointer, n int, what, of, why string) error {
@@ -183,11 +229,7 @@ func isBlock[T any](h Reallocator, p unsafe.Pointer, n int, what, of, why string
 	if err != nil {
 		return fmt.Errorf("arena: HeapMaker.%s of a %s%v: %w", what, of, reflect.TypeFor[T](), err)
 	}
-	want := uint64(n) * uint64(unsafe.Sizeof(*new(T)))
-	if b, ok := h.(rounds); ok {
-		want = b.sizeFor(want, arena_c.AlignOf[T]())
-	}
-	if size != want {
+	if want := sizeFor[T](h, n); size != want {
 		return fmt.Errorf("arena: BUG: HeapMaker.%s of a %s%v: the block has %d bytes, the value %d%s", what, of,
 			reflect.TypeFor[T](), size, want, why)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"unsafe"
@@ -274,4 +275,33 @@ func TestHeapWordsUseNoGoHeap(t *testing.T) {
 			panic("refused")
 		}
 	}))
+}
+
+// TestOneCall: a maker without a finalizer frees and resizes a block in one call into C.
+func TestOneCall(t *testing.T) {
+	if arena_c.Race {
+		t.Skip("a race build reads the size of a block first: go test ./arena runs it")
+	}
+	words, all := arena.HeapOf[uint64](nil), makers(t, 1<<16)
+	delete(all, "proxy")
+	buddy, err := arena.NewBuddy(arena.NewBlock(1<<17, 1<<16), 64)
+	require.NoError(t, err)
+	all["buddy without a lock"] = buddy
+	for name, h := range all {
+		calls := [3]int64{1 << 60, 1 << 60, 1 << 60} // of Grow, DeleteSlice, Delete; other tests call C, too
+		for range 100 {
+			list, one := octets.Slice(h, 100), words.New(h)
+			from := runtime.NumCgoCall()
+			list, err := octets.Grow(h, list, 200)
+			grown := runtime.NumCgoCall()
+			err = errors.Join(err, octets.DeleteSlice(h, list))
+			deleted := runtime.NumCgoCall()
+			err = errors.Join(err, words.Delete(h, one))
+			require.NoError(t, err)
+			for i, n := range []int64{grown - from, deleted - grown, runtime.NumCgoCall() - deleted} {
+				calls[i] = min(calls[i], n)
+			}
+		}
+		assert.Equal(t, [3]int64{1, 1, 1}, calls, name)
+	}
 }

@@ -83,6 +83,18 @@ func (s Shared) Realloc(p unsafe.Pointer, size uint64) (unsafe.Pointer, error) {
 	return q, nil
 }
 
+func (s Shared) freeSized(p unsafe.Pointer, size uint64) (freed bool, err error) {
+	code, freed := s.its().FreeSized(p, size)
+	if !freed {
+		return false, nil
+	}
+	return true, refused("Shared.Free", code)
+}
+
+func (s Shared) reallocSized(p unsafe.Pointer, had, size uint64) (unsafe.Pointer, error) {
+	return s.its().ReallocSized(p, had, size), nil
+}
+
 // SizeOf is the arena's SizeOf. It returns an error for an address that isn't a live block's.
 func (s Shared) SizeOf(p unsafe.Pointer) (uint64, error) {
 	size, code := s.its().SizeOf(p)

@@ -12,6 +12,18 @@ package arena_c
 //     UPFRONT_AT_SITE(int, upfront_buddy_free(b, p))
 // static inline void *upfront_buddy_realloc_at(upfront_buddy *b, void *p, uint64_t size, uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_buddy_realloc(b, p, size))
+// // They do nothing unless p is a live block of `had` bytes. free_sized_at returns 1 then.
+// static inline int upfront_buddy_free_sized_at(upfront_buddy *b, void *p, uint64_t had, uint32_t site) {
+//     return upfront_buddy_size_of(b, p) == (int64_t)had ? upfront_buddy_free_at(b, p, site) : 1;
+// }
+// static inline void *upfront_buddy_realloc_sized_at(upfront_buddy *b, void *p, uint64_t had, uint64_t size,
+//     uint32_t site) {
+//     return upfront_buddy_size_of(b, p) == (int64_t)had ? upfront_buddy_realloc_at(b, p, size, site) : NULL;
+// }
+// #cgo noescape upfront_buddy_free_sized_at
+// #cgo nocallback upfront_buddy_free_sized_at
+// #cgo noescape upfront_buddy_realloc_sized_at
+// #cgo nocallback upfront_buddy_realloc_sized_at
 // #cgo nocallback upfront_buddy_init
 // #cgo noescape upfront_buddy_size
 // #cgo nocallback upfront_buddy_size
@@ -121,6 +133,38 @@ func (b *Buddy) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 		raceWrite(unsafe.Add(p, kept), uintptr(old-kept))
 	}
 	return q
+}
+
+// FreeSized is Free for a block of `had` bytes, by SizeOf, in one call of C. It reports false, and
+// frees nothing, if p isn't such a block.
+func (b *Buddy) FreeSized(p unsafe.Pointer, had uint64) (code Code, ok bool) {
+	if b.outside(p) {
+		return Foreign, false
+	}
+	if Race {
+		if size, code := b.SizeOf(p); code != OK || size != had {
+			return code, false
+		}
+		return b.Free(p), true
+	}
+	code = Code(crossed(writes(&b.Used), C.upfront_buddy_free_sized_at(b.c(), p, C.uint64_t(had), C.uint32_t(Here(1)))))
+	return code, code != 1
+}
+
+// ReallocSized is Realloc for a block of `had` bytes, in one call of C. For any other p it returns
+// nil.
+func (b *Buddy) ReallocSized(p unsafe.Pointer, had, size uint64) unsafe.Pointer {
+	if b.outside(p) {
+		return nil
+	}
+	if Race {
+		if now, code := b.SizeOf(p); code != OK || now != had {
+			return nil
+		}
+		return b.Realloc(p, size)
+	}
+	return crossed(writes(&b.Used), C.upfront_buddy_realloc_sized_at(b.c(), p, C.uint64_t(had), C.uint64_t(size),
+		C.uint32_t(Here(1))))
 }
 
 // SizeOf is upfront_buddy_size_of.

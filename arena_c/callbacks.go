@@ -214,6 +214,12 @@ package arena_c
 // static void *shared_realloc(shared *s, uintptr_t p, uint64_t size, uint32_t site)
 //     UPFRONT_AT_SITE(void *, s->kind->realloc(&s->of, p, size))
 // static int64_t shared_size_of(shared *s, uintptr_t p) { return s->kind->size_of(&s->of, p); }
+// static int shared_free_sized(shared *s, uintptr_t p, uint64_t had, uint32_t site) {
+//     return shared_size_of(s, p) == (int64_t)had ? shared_free(s, p, site) : 1;
+// }
+// static void *shared_realloc_sized(shared *s, uintptr_t p, uint64_t had, uint64_t size, uint32_t site) {
+//     return shared_size_of(s, p) == (int64_t)had ? shared_realloc(s, p, size, site) : NULL;
+// }
 // static int shared_check(shared *s, uintptr_t p) { return s->kind->check(&s->of, p); }
 // static void shared_lock(shared *s) { pthread_mutex_lock(s->kind->lock(&s->of)); }
 // static void shared_unlock(shared *s) { pthread_mutex_unlock(s->kind->lock(&s->of)); }
@@ -237,6 +243,10 @@ package arena_c
 // #cgo nocallback shared_free
 // #cgo noescape shared_realloc
 // #cgo nocallback shared_realloc
+// #cgo noescape shared_free_sized
+// #cgo nocallback shared_free_sized
+// #cgo noescape shared_realloc_sized
+// #cgo nocallback shared_realloc_sized
 // #cgo noescape shared_size_of
 // #cgo nocallback shared_size_of
 // #cgo noescape shared_check
@@ -305,6 +315,21 @@ func (s *Shared) Free(p unsafe.Pointer) Code {
 func (s *Shared) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 	s.dies(p)
 	return C.shared_realloc(s.c(), C.uintptr_t(uintptr(p)), C.uint64_t(size), C.uint32_t(Here(1)))
+}
+
+// FreeSized is Free for a block of `had` bytes, by SizeOf, in one call of C. It reports false, and
+// frees nothing, if p isn't such a block.
+func (s *Shared) FreeSized(p unsafe.Pointer, had uint64) (code Code, ok bool) {
+	s.dies(p)
+	code = Code(C.shared_free_sized(s.c(), C.uintptr_t(uintptr(p)), C.uint64_t(had), C.uint32_t(Here(1))))
+	return code, code != 1
+}
+
+// ReallocSized is Realloc for a block of `had` bytes, in one call of C. For any other p it returns
+// nil.
+func (s *Shared) ReallocSized(p unsafe.Pointer, had, size uint64) unsafe.Pointer {
+	s.dies(p)
+	return C.shared_realloc_sized(s.c(), C.uintptr_t(uintptr(p)), C.uint64_t(had), C.uint64_t(size), C.uint32_t(Here(1)))
 }
 
 // SizeOf is the arena's size_of.

@@ -8,6 +8,18 @@ package arena_c
 //     UPFRONT_AT_SITE(int, upfront_heap_free(h, p))
 // static inline void *upfront_heap_realloc_at(upfront_heap *h, void *p, uint64_t size, uint32_t site)
 //     UPFRONT_AT_SITE(void *, upfront_heap_realloc(h, p, size))
+// // They do nothing unless p is a live block of `had` bytes. free_sized_at returns 1 then.
+// static inline int upfront_heap_free_sized_at(upfront_heap *h, void *p, uint64_t had, uint32_t site) {
+//     return upfront_heap_size_of(h, p) == (int64_t)had ? upfront_heap_free_at(h, p, site) : 1;
+// }
+// static inline void *upfront_heap_realloc_sized_at(upfront_heap *h, void *p, uint64_t had, uint64_t size,
+//     uint32_t site) {
+//     return upfront_heap_size_of(h, p) == (int64_t)had ? upfront_heap_realloc_at(h, p, size, site) : NULL;
+// }
+// #cgo noescape upfront_heap_free_sized_at
+// #cgo nocallback upfront_heap_free_sized_at
+// #cgo noescape upfront_heap_realloc_sized_at
+// #cgo nocallback upfront_heap_realloc_sized_at
 // typedef struct heap_run { void *run; uint64_t size, at; } heap_run;
 // static inline heap_run upfront_heap_run_after(const upfront_heap *h, uint64_t page, uint64_t at) {
 //     heap_run r = {NULL, 0, at};
@@ -160,6 +172,38 @@ func (h *Heap) Realloc(p unsafe.Pointer, size uint64) unsafe.Pointer {
 		raceWrite(p, uintptr(old))
 	}
 	return q
+}
+
+// FreeSized is Free for a block of `had` bytes, by SizeOf, in one call of C. It reports false, and
+// frees nothing, if p isn't such a block.
+func (h *Heap) FreeSized(p unsafe.Pointer, had uint64) (code Code, ok bool) {
+	if h.outside(p) {
+		return Foreign, false
+	}
+	if Race {
+		if size, code := h.SizeOf(p); code != OK || size != had {
+			return code, false
+		}
+		return h.Free(p), true
+	}
+	code = Code(crossed(writes(&h.Used), C.upfront_heap_free_sized_at(h.c(), p, C.uint64_t(had), C.uint32_t(Here(1)))))
+	return code, code != 1
+}
+
+// ReallocSized is Realloc for a block of `had` bytes, in one call of C. For any other p it returns
+// nil.
+func (h *Heap) ReallocSized(p unsafe.Pointer, had, size uint64) unsafe.Pointer {
+	if h.outside(p) {
+		return nil
+	}
+	if Race {
+		if now, code := h.SizeOf(p); code != OK || now != had {
+			return nil
+		}
+		return h.Realloc(p, size)
+	}
+	return crossed(writes(&h.Used), C.upfront_heap_realloc_sized_at(h.c(), p, C.uint64_t(had), C.uint64_t(size),
+		C.uint32_t(Here(1))))
 }
 
 // SizeOf is upfront_heap_size_of.
