@@ -143,13 +143,19 @@ func short(a args, _ io.Writer) (int, error) {
 	return 0, nil
 }
 
-// parks prints the blocks in fronts after frees of many, and after a refusal.
+// parks prints the blocks in fronts after frees of many, after a refusal, after frees of many large
+// ones of one size, and after frees of large ones of many sizes.
 func parks(_ args, out io.Writer) (int, error) {
 	line := C.work_spread(20_000, 64)
 	freed := parked()
 	var none C.uint64_t
 	line += C.work_fill(1<<40, &none)
-	fmt.Fprintln(out, "parked", freed, parked())
+	refused := parked()
+	line += C.work_spread(200, 4096)
+	large := parked()
+	line += C.work_fill(1<<40, &none)
+	line += C.work_sizes(2048, 8192)
+	fmt.Fprintln(out, "parked", freed, refused, large, parked())
 	return int(line), nil
 }
 

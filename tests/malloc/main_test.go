@@ -182,8 +182,8 @@ func TestFull(t *testing.T) {
 	assert.InDelta(t, (4<<20-64<<10-22528)/3016, n[1], 12, out)
 	assert.Regexp(t,
 		`full: a request of 3000 bytes, and \d+ of 4106240 bytes of c_heap are used, with 1048576 in reserve; set`, out)
-	assert.Regexp(t, `full \(2 refusals\): a request of 3000 bytes, and \d+ of 4106240 bytes of c_heap are used; set`,
-		out)
+	assert.Regexp(t, `full \(2 refusals\): a request of 3000 bytes, and \d+ of 4106240 bytes of c_heap are used`+
+		`(, and the free ones are in smaller pieces)?; set`, out, "between blocks that a front had")
 	assert.Equal(t, n[0], n[2], out)
 	assert.Contains(t, out, "of the function\n")
 	assert.Equal(t, uint64(4), numbers(t, out, "size")[3], "fulls: %s", out)
@@ -402,6 +402,9 @@ func TestFrontsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, n[0], uint64(256))
 	assert.Greater(t, n[0], uint64(100))
 	assert.Less(t, n[1], uint64(50), "a refusal merges them; Go's threads may free some since")
+	assert.Greater(t, n[2], uint64(256<<10/4112/2), "large blocks of a size that was asked for")
+	assert.LessOrEqual(t, n[2], uint64(256<<10/4112+50), "256 KiB in large blocks, and some small ones")
+	assert.Less(t, n[3], uint64(50), "large blocks of sizes that weren't asked for since")
 }
 
 // TestStaticBlocksMove: blocks from before Open keep their contents, and leave the static heap when

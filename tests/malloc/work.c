@@ -444,6 +444,19 @@ int work_spread(uint64_t blocks, uint64_t size) {
     return 0;
 }
 
+int work_sizes(uint64_t least, uint64_t most) {
+    enum { BLOCKS = 1024 };
+    void *all[BLOCKS];
+    uint64_t size, n = 0;
+    for (size = least; size <= most && n < BLOCKS; size += 16) {
+        all[n] = malloc(size);
+        WANT(all[n++] != NULL);
+    }
+    while (n != 0)
+        free(all[--n]);
+    return 0;
+}
+
 int work_libc(void) {
     struct addrinfo *list = NULL;
     char *text = NULL;

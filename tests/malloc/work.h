@@ -48,6 +48,9 @@ uintptr_t work_fill_address(void);
 /* Allocates `blocks` blocks of `size` bytes, fills them, frees them, and starts as many threads. */
 int work_spread(uint64_t blocks, uint64_t size);
 
+/* Allocates a block of each multiple of 16 bytes from `least` to `most`, and frees them. */
+int work_sizes(uint64_t least, uint64_t most);
+
 /* Runs the model in the last `room` bytes of the heap: blocks of 16 bytes fill the rest. */
 int work_short(uint64_t room);
 

@@ -28,7 +28,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER ((uintptr_t)__builtin_return_address(0))
-#define LISTS (UPFRONT_HEAP_FRONT_BYTES / 8)
+#define LISTS (UPFRONT_MALLOC_LARGE / 16)
+#define SMALL_LISTS (UPFRONT_HEAP_FRONT / 16)
+#define WANTED 8
 
 /* Two copies of this package, such as two major versions, don't link: a process has one malloc. */
 const char upfront_malloc_is_linked_twice_keep_one_major_version = 1;
@@ -51,6 +53,8 @@ typedef struct front {
     int64_t left;  /* bytes that it allocates up to the next sample point; changes with the lock of
                       the range, but for an alloc */
     uint64_t lists[LISTS]; /* offsets of the first blocks' headers */
+    uint64_t larges;       /* the lists from SMALL_LISTS + larges on are empty */
+    uint64_t wanted[WANTED]; /* lists that large requests found empty, by list % WANTED */
 } front;
 
 static char boot_bytes[UPFRONT_MALLOC_STATIC] __attribute__((aligned(65536)));
@@ -330,11 +334,12 @@ static inline void turn(upfront_heap *h, uint64_t at) {
 
 static inline uint64_t size_in(uint64_t list) { return list * 16 + UPFRONT_HEAP_LEAST; }
 
-static inline uint64_t list_of(uint64_t asked) { return asked <= 16 ? 0 : (asked - 1) / 16; }
+static inline uint64_t list_of(uint64_t asked) { return (asked - (asked != 0)) / 16; }
 
+/* A parked block has the body of the live block that it was, and may_park permits one. */
 static inline int is_parked(const upfront_heap *h, uint64_t at, uint64_t size) {
-    return upfront_heap_is_inside(h, at) && upfront_heap_off(h, at) == UPFRONT_HEAP_TURNED &&
-           upfront_heap_size(h, at) == size;
+    return upfront_heap_is_inside(h, at) &&
+           upfront_heap_has_body(h, at, size | UPFRONT_HEAP_LIVE, UPFRONT_HEAP_SEAL_SIZE);
 }
 
 /* The entry to a front, and its end. A thread that finds a front busy doesn't wait: it takes the
@@ -366,13 +371,13 @@ static inline int front_counts(front *f, uint64_t list) { return (f->left -= (in
 
 /* Returns a block of a list; NULL: it is empty, damaged, the front is busy, or a sample point is in
  * the block. It calls nothing, so it is fast. */
-static inline void *front_get(front *f, uint64_t list) {
+static inline __attribute__((always_inline)) void *front_get(front *f, uint64_t list) {
     uint64_t at;
     void *p = NULL;
     if (__atomic_load_n(&f->lists[list], __ATOMIC_RELAXED) == 0 || !front_enter(f))
         return NULL;
     at = f->lists[list];
-    if (at != 0 && is_parked(range.heap, at, size_in(list))) {
+    if (is_parked(range.heap, at, size_in(list))) {
         if (front_counts(f, list))
             p = front_pop(f, list, at);
         else
@@ -396,49 +401,57 @@ static void *front_get_sure(front *f, uint64_t list, uintptr_t caller) {
 /* Frees up to `most` blocks of a front into the heap, the largest first. pre: in the front; the
  * range's lock */
 static void front_flush(front *f, uint64_t most, uintptr_t caller) {
-    uint64_t list;
-    void *p;
-    for (list = LISTS; list-- != 0;)
-        while (most != 0 && (p = front_get_sure(f, list, caller)) != NULL) {
-            if (upfront_heap_free(range.heap, p) != UPFRONT_OK)
-                damage(p, caller);
-            range.frees++;
-            most--;
+    uint64_t list = SMALL_LISTS + f->larges;
+    while (list != 0 && most != 0) {
+        void *p = front_get_sure(f, list - 1, caller);
+        if (p == NULL) {
+            list--;
+            continue;
         }
+        if (upfront_heap_free(range.heap, p) != UPFRONT_OK)
+            damage(p, caller);
+        range.frees++;
+        most--;
+    }
+    f->larges = list > SMALL_LISTS ? list - SMALL_LISTS : 0;
 }
 
-/* Returns the size of the live block at an offset if a front may have it, else 0. */
-static inline uint64_t may_park(const upfront_heap *h, uint64_t at) {
-    uint64_t body, size;
+/* Reports whether a front may have the block at an offset: it is live, its asked size is at most
+ * `most`, and all of its bytes are its asked size. */
+static inline int may_park(const upfront_heap *h, uint64_t at, uint64_t most) {
+    uint64_t size;
     if (!upfront_heap_is_inside(h, at))
         return 0;
-    body = upfront_heap_word(h, at + 8) & ~UPFRONT_HEAP_SEAL_SIZE;
-    size = body & UPFRONT_HEAP_SIZE;
-    if (size > UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER || body != (size | UPFRONT_HEAP_LIVE) ||
-        upfront_heap_off(h, at) != 0)
-        return 0;
-    return upfront_heap_before(h, at + size) == size ? size : 0;
+    size = upfront_heap_size(h, at);
+    return size <= most + UPFRONT_HEAP_HEADER &&
+           upfront_heap_has_body(h, at, size | UPFRONT_HEAP_LIVE, 0) && upfront_heap_before(h, at + size) == size;
 }
 
 /* Parks a block. pre: in the front, may_park */
-static inline void front_park(front *f, uint64_t at, uint64_t size) {
-    uint64_t *list = &f->lists[(size - UPFRONT_HEAP_LEAST) / 16];
-    upfront_heap_set(range.heap, at + UPFRONT_HEAP_HEADER, *list);
-    turn(range.heap, at);
+static inline void front_park(front *f, upfront_heap *h, uint64_t at, uint64_t size) {
+    uint64_t *list = &f->lists[size / 16 - UPFRONT_HEAP_LEAST / 16];
+    upfront_heap_set(h, at + UPFRONT_HEAP_HEADER, *list);
+    turn(h, at);
     *list = at;
     f->parked++;
     f->put += size;
 }
 
-/* Reports whether it parked a block. It calls nothing, so it is fast. */
-static inline int front_put(front *f, const void *p) {
-    uint64_t at = offset_of(&range, p), size = may_park(range.heap, at);
+/* Reports whether it parked a block of up to UPFRONT_HEAP_FRONT bytes. It calls nothing, so it is
+ * fast. */
+static inline __attribute__((always_inline)) int front_put(front *f, const void *p) {
+    upfront_heap *h = range.heap;
+    uint64_t at = offset_of(&range, p);
+    uint64_t size;
     int parks;
-    if (size == 0 || !front_enter(f))
+    if (!may_park(h, at, UPFRONT_HEAP_FRONT))
+        return 0;
+    size = upfront_heap_size(h, at);
+    if (!front_enter(f))
         return 0;
     parks = f->parked < UPFRONT_MALLOC_PARKS;
     if (parks)
-        front_park(f, at, size);
+        front_park(f, h, at, size);
     front_leave(f);
     return parks;
 }
@@ -452,21 +465,40 @@ static inline int wants_trim(void) {
 
 static void start_trim(uintptr_t caller);
 
-/* The same, and makes room in a full front. */
+/* A large block is parked only if a request of its size was one of the last that found its list
+ * empty. So a program with a few large sizes has them in its fronts. A program with many sizes
+ * doesn't pay for blocks that no request takes. Threads may write these words at once. */
+static void want(front *f, uint64_t list) {
+    if (list >= SMALL_LISTS)
+        __atomic_store_n(&f->wanted[list % WANTED], list, __ATOMIC_RELAXED);
+}
+
+static int is_wanted(const front *f, uint64_t size) {
+    uint64_t list = size / 16 - UPFRONT_HEAP_LEAST / 16;
+    return list < SMALL_LISTS || __atomic_load_n(&f->wanted[list % WANTED], __ATOMIC_RELAXED) == list;
+}
+
+/* Parks a block of up to UPFRONT_MALLOC_LARGE bytes, and makes room in a full front. */
 static int front_put_sure(const void *p, uintptr_t caller) {
-    uint64_t at = offset_of(&range, p), size = may_park(range.heap, at);
-    front *f = size != 0 ? front_any() : NULL;
+    uint64_t at = offset_of(&range, p), size;
+    front *f;
     int taken, starts = 0;
-    if (f == NULL)
+    if (mine == NULL || !upfront_heap_is_inside(range.heap, at))
         return 0;
-    if (f->parked == UPFRONT_MALLOC_PARKS) {
+    size = upfront_heap_size(range.heap, at);
+    if (!is_wanted(mine, size) || !may_park(range.heap, at, UPFRONT_MALLOC_LARGE) || (f = front_any()) == NULL)
+        return 0;
+    if (f->parked == UPFRONT_MALLOC_PARKS ||
+        (size > UPFRONT_HEAP_FRONT + UPFRONT_HEAP_HEADER && front_bytes(f) + size > UPFRONT_MALLOC_PARKED)) {
         taken = upfront_shared_lock(&range.lock);
-        front_flush(f, UPFRONT_MALLOC_PARKS / 4, caller);
+        front_flush(f, f->parked / 4 + 1, caller);
         look_at_use();
         starts = wants_trim();
         upfront_shared_unlock(&range.lock, taken);
     }
-    front_park(f, at, size);
+    if (size / 16 > SMALL_LISTS + f->larges + 1)
+        f->larges = size / 16 - SMALL_LISTS - 1;
+    front_park(f, range.heap, at, size);
     front_leave(f);
     if (starts)
         start_trim(caller);
@@ -873,9 +905,16 @@ static __attribute__((noinline, cold)) void *take_sampled(uint64_t size, uint64_
 /* Returns a block of a front for a request that the fast path didn't serve, and sets *point if a
  * sample point is in it; then there is no block. */
 static void *take_parked(uint64_t size, uintptr_t caller, int *point) {
-    front *f = front_any();
+    front *f = mine;
     void *p = NULL;
     uint64_t list = list_of(size);
+    if (f == NULL)
+        return NULL;
+    if (__atomic_load_n(&f->lists[list], __ATOMIC_RELAXED) == 0) {
+        want(f, list);
+        return NULL;
+    }
+    f = front_any();
     if (f == NULL)
         return NULL;
     if (f->lists[list] != 0) {
@@ -901,7 +940,7 @@ static __attribute__((noinline)) void *take(uint64_t size, uint64_t align, uintp
     void *p = NULL;
     if (h != &boot && mine == NULL && front_count != 0)
         mine = &fronts[__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED) % front_count];
-    if (size <= UPFRONT_HEAP_FRONT && align == UPFRONT_HEAP_ALIGN)
+    if (size <= UPFRONT_MALLOC_LARGE && align == UPFRONT_HEAP_ALIGN)
         p = take_parked(size, caller, &point);
     if (p != NULL)
         return p;
@@ -946,7 +985,7 @@ static __attribute__((noinline)) void release(const char *call, void *p, uintptr
 
 static inline void give(const char *call, void *p, uintptr_t caller) {
     front *f = mine;
-    if (f == NULL || !has(&range, p) || !front_put(f, p))
+    if (f == NULL || !front_put(f, p))
         release(call, p, caller);
 }
 
@@ -1028,8 +1067,9 @@ EXPORT void *malloc(size_t size) {
 }
 
 EXPORT void free(void *p) {
-    if (p != NULL)
-        give("free", p, CALLER);
+    front *f = mine;
+    if (p != NULL && (f == NULL || !front_put(f, p)))
+        release("free", p, CALLER);
 }
 
 EXPORT void *calloc(size_t count, size_t size) {

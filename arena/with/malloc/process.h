@@ -3,8 +3,9 @@
  * Algorithm  A static heap serves all calls until upfront_malloc_begin. After it a heap in a range
  *            of its own serves them. A free finds its heap by address. Each thread has one of the
  *            fronts, in turn; a front has a lock and lists of freed blocks, by exact size up to
- *            UPFRONT_HEAP_FRONT. Such a block keeps its place in the heap, and has a parked block's
- *            seal (heap.h). A front that is full frees a part of its blocks into the heap.
+ *            UPFRONT_MALLOC_LARGE. Such a block keeps its place in the heap, and has a parked
+ *            block's seal (heap.h). A front that is full frees a quarter of its blocks, the largest
+ *            ones, into the heap.
  * Bound      That of the heap (heap.h). Before a refusal all fronts' blocks are freed into the
  *            heap.
  * Runtime    A part of the range is a heap of its own. Its blocks are only for calls whose refusal
@@ -33,6 +34,9 @@
 
 #define UPFRONT_MALLOC_FRONTS 64     /* the most fronts */
 #define UPFRONT_MALLOC_PARKS 256     /* the most blocks of a front */
+#define UPFRONT_MALLOC_LARGE 8192    /* the largest size that has a list in a front */
+/* A front with so many bytes in blocks takes only blocks of up to UPFRONT_HEAP_FRONT bytes. */
+#define UPFRONT_MALLOC_PARKED (UINT64_C(256) << 10)
 #define UPFRONT_MALLOC_FRAMES 8      /* the most Go frames that a refusal keeps */
 #define UPFRONT_MALLOC_HOOKS 4       /* pointers to C functions in Go's runtime */
 #define UPFRONT_MALLOC_RUNTIME 65536 /* usual bytes of the runtime's part */
