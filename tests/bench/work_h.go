@@ -26,8 +26,8 @@ var workH = work{
 		"the smallest block that never refuses one of 210,000 requests, with 10,000 live blocks of " +
 		"16 to 4096 bytes: with parked blocks flushed when a request needs them, and " +
 		"never flushed. A front of C's malloc, and an arena.Shared, serve a block of 64 bytes again and " +
-		"again. The stress is a million operations of threads that free each other's blocks, in a process of " +
-		"each malloc: libupfront-malloc.so and the others are preloaded. SQLite and Lua are those of " +
+		"again, one row a block of 2 KiB. The stress is a million operations of threads that free each " +
+		"other's blocks, in a process of each malloc: libupfront-malloc.so and the others are preloaded. SQLite and Lua are those of " +
 		"tests/c/clients, with a lock around each call of SQLite's; their rows are the processor's time.",
 	columns: []string{library, noFronts, theBuddy, tlsf, glibc, jemalloc, mimalloc},
 	parts: []part{
@@ -41,6 +41,7 @@ var workH = work{
 		inHeaps("H numbers", "number", "numbers"),
 		inFront("H C's malloc, a front"),
 		inFront("H C's malloc, profiled", "profiled"),
+		inFront("H C's malloc, 2 KiB", "large"),
 		inShared("H a Shared"),
 		inHeaps("H flush", "ns a parked block", "flush"),
 		inHeaps("H memory", timesAsked, "memory"),
@@ -108,15 +109,15 @@ func (h *harness) frontProgram() (string, error) {
 }
 
 // inFront measures a malloc and a free that a front of C's malloc serves. The argument is
-// "profiled" for a heap with a profile.
-func inFront(name string, profiled ...string) part {
-	return part{name: name, heaps: append([]string{"front"}, profiled...), program: (*harness).frontProgram,
+// "profiled" for a heap with a profile, or "large" for blocks of 2 KiB.
+func inFront(name string, kind ...string) part {
+	return part{name: name, heaps: append([]string{"front"}, kind...), program: (*harness).frontProgram,
 		measure: func(h *harness) ([]series, error) {
 			program, err := h.frontProgram()
 			if err != nil {
 				return nil, err
 			}
-			lines, err := fields(program, slices.Concat([]string{strconv.Itoa(h.rounds), "front"}, profiled)...)
+			lines, err := fields(program, slices.Concat([]string{strconv.Itoa(h.rounds), "front"}, kind)...)
 			if err != nil {
 				return nil, err
 			}

@@ -30,16 +30,22 @@ var workS = work{
 		{name: "S delta, 3000 writes in 1.7 MB", unit: "delta", units: 1, counted: 5, enter: enterDelta},
 		{name: "S 64 MiB, 5 % written", unit: "state", units: 1, enter: enterTracked},
 		{name: "S snapshot, 5 MB in a heap of 16 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant {
-			return enterHeap(16, false)
+			return enterHeap(16, sqliteSizes, false)
 		}},
 		{name: "S snapshot, 5 MB in a heap of 64 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant {
-			return enterHeap(64, false)
+			return enterHeap(64, sqliteSizes, false)
 		}},
 		{name: "S restore, 5 MB in a heap of 16 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant {
-			return enterHeap(16, true)
+			return enterHeap(16, sqliteSizes, true)
 		}},
 		{name: "S restore, 5 MB in a heap of 64 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant {
-			return enterHeap(64, true)
+			return enterHeap(64, sqliteSizes, true)
+		}},
+		{name: "S snapshot, 5 MB in blocks of 64 bytes", unit: "state", units: 1, counted: 5, enter: func() []contestant {
+			return enterHeap(16, smallSizes, false)
+		}},
+		{name: "S restore, 5 MB in blocks of 64 bytes", unit: "state", units: 1, counted: 5, enter: func() []contestant {
+			return enterHeap(16, smallSizes, true)
 		}},
 		{name: "S checkpoint, 20 KiB", unit: "state", units: 1, enter: enterCheckpoint},
 		{name: "S checkpoint, 163 pages of 64 MiB", unit: "state", units: 1, enter: enterCheckpointTracked},
@@ -285,15 +291,15 @@ func enterTracked() []contestant {
 // heapPlacesS is the number of snapshots of a heap. By hand as many copies are kept, plus one.
 const heapPlacesS = 4
 
-// enterHeap fills a heap of so many MiB with blocks of SQLite's sizes, mostly pages of 4 KiB, frees
-// half of them, and takes or restores snapshots. The others copy as many bytes as are in use. Go's
+// enterHeap fills a heap of so many MiB with blocks of these sizes, frees half of them, and takes or
+// restores snapshots. The others copy as many bytes as are in use. Go's
 // copy stores more than 1 MiB past the caches, and C's memcpy through them.
 //
 //go:noinline
-func enterHeap(mib int, restores bool) []contestant {
+func enterHeap(mib int, size func(r *rand.Rand) uint64, restores bool) []contestant {
 	const used = 5 << 20
 	b, err := budget.Open(budget.Plan{Name: "save", Regions: []budget.RegionPlan{
-		{Name: "level", Size: 2*uint64(mib)*budget.MiB + 3*(heapPlacesS+2)*used, State: true}}})
+		{Name: "level", Size: 2*uint64(mib)*budget.MiB + 4*(heapPlacesS+2)*used, State: true}}})
 	mustS(err)
 	region := b.Region("level")
 	var ring *save.Ring
@@ -304,8 +310,8 @@ func enterHeap(mib int, restores bool) []contestant {
 		heap, err := arena.NewHeap(s.BytesUnzeroed(mib<<20, 64), 256)
 		mustS(err)
 		heap.MayLive()
-		fillS(heap, used)
-		state.Heap(heap, used+used/8)
+		fillS(heap, used, size)
+		state.Heap(heap, used+used/2)
 		ring = save.NewRing(s, heapPlacesS, state)
 		from = s.Bytes(used)
 		for i := range to {
@@ -345,15 +351,25 @@ func enterHeap(mib int, restores bool) []contestant {
 		copies(byHand, func(to, from []byte) { copy(to, from) })}
 }
 
+// sqliteSizes returns SQLite's sizes, mostly pages of 4 KiB.
+func sqliteSizes(r *rand.Rand) uint64 {
+	size := 4368 + r.Uint64N(2)*8
+	if r.IntN(8) == 0 {
+		size = 16 + r.Uint64N(500)
+	}
+	return size
+}
+
+// smallSizes returns 49 to 64 bytes: every block has 80 in the heap, and most of them bytes after
+// the requested size.
+func smallSizes(r *rand.Rand) uint64 { return 49 + r.Uint64N(16) }
+
 // fillS fills a heap until twice as many bytes are in use, and frees blocks until only those are.
-func fillS(heap arena.Heap, used uint64) {
+func fillS(heap arena.Heap, used uint64, sizes func(r *rand.Rand) uint64) {
 	r := rand.New(rand.NewPCG(22, 4))
 	var live []unsafe.Pointer
 	for heap.Stats().Used < 2*used {
-		size := 4368 + r.Uint64N(2)*8
-		if r.IntN(8) == 0 {
-			size = 16 + r.Uint64N(500)
-		}
+		size := sizes(r)
 		p := heap.Alloc(size, 16)
 		for i := range unsafe.Slice((*byte)(p), size) {
 			unsafe.Slice((*byte)(p), size)[i] = byte(size)

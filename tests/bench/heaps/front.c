@@ -1,6 +1,6 @@
-/* front.c - front ROUNDS front [profiled]: the instructions, and the time, of a malloc and a free
- * of C's malloc of a process (arena/with/malloc), of a block that a front has. With "profiled" the
- * heap has its profile. */
+/* front.c - front ROUNDS front [profiled|large]: the instructions, and the time, of a malloc and a
+ * free of C's malloc of a process (arena/with/malloc), of a block that a front has. With "profiled"
+ * the heap has its profile, with "large" the block has 2 KiB and not 64 bytes. */
 #define _GNU_SOURCE
 #include "rounds.h"
 
@@ -11,9 +11,11 @@
 
 enum { PAIRS = 100000 };
 
+static size_t size = 64;
+
 static void pairs(int n) {
     while (n-- > 0) {
-        void *volatile p = malloc(64);
+        void *volatile p = malloc(size);
         free(p);
     }
 }
@@ -24,6 +26,8 @@ int main(int count, char **words) {
         plan.profile = 512 << 10;
         plan.samples = 512 << 10;
     }
+    if (count > 3 && strcmp(words[3], "large") == 0)
+        size = 2048;
     if (upfront_malloc_begin(&plan) != UPFRONT_MALLOC_OK)
         return 1;
     rounds(count > 1 ? atoi(words[1]) : 1, PAIRS, pairs);
