@@ -145,6 +145,13 @@ static void sizes_of_heaps(uint64_t n) {
     CHECK_EQ(upfront_heap_pack(h, NULL, 0, &at), UPFRONT_FULL);
     p = malloc((size_t)at);
     CHECK(p != NULL && upfront_heap_pack(h, p, n < at ? n : at, &count) == (n < at ? UPFRONT_FULL : UPFRONT_OK));
+    CHECK_EQ(upfront_heap_pack(h, p, at, &count), UPFRONT_OK);
+    count = h->end + UPFRONT_HEAP_HEADER;
+    CHECK((upfront_heap_unpack(h, n < count ? n : count, p, at) == UPFRONT_OK) == (n >= count));
+    CHECK_EQ(upfront_heap_unpack(h, count, p, at), UPFRONT_OK);
+    CHECK((upfront_heap_unpack(h, count, p, n < at ? n : at) == UPFRONT_OK) == (n >= at));
+    CHECK_EQ(upfront_heap_unpack(h, count, p, at), UPFRONT_OK);
+    CHECK_EQ(upfront_heap_walk(h, NULL, 0, NULL), UPFRONT_OK);
     (free)(p);
 }
 
