@@ -55,6 +55,18 @@ func TestFinalizersRunOnceNewestFirstWhateverHappens(t *testing.T) {
 	}
 }
 
+// TestOwnInThePlaceOfADefer: the function that ran in a place doesn't run again for its next value.
+func TestOwnInThePlaceOfADefer(t *testing.T) {
+	scratch := open(t).Scratch(0, 0)
+	s := scratch.Open("first")
+	s.Defer(func() { closed = append(closed, 1) })
+	require.NoError(t, s.Close())
+	s = scratch.Open("second")
+	s.Own(&closer{id: 2})
+	require.NoError(t, s.Close())
+	assert.Equal(t, []int64{1, 2}, closed)
+}
+
 func TestTryNewOfAnObject(t *testing.T) {
 	s := open(t).Scratch(0, 0).Open("s")
 	m := marks.TryNew(s)

@@ -546,6 +546,30 @@ func (w *worker) rest(t scope.Scope, long bool) uint8 {
 }
 `,
 		want: "frogMaker.New(s) is memory of the scope opened at line"},
+	{name: "a field that may be of another scope", check: "afterclose", file: "game/frogs.go",
+		wrong: `
+func (w *worker) doze(t scope.Scope, long bool) uint8 {
+	s := t.Open("doze")
+	f := frogMaker.New(s)
+	if long {
+		f = frogMaker.New(s)
+	}
+	w.close(s)
+	return f.Rest //!
+}
+`,
+		right: `
+func (w *worker) doze(t scope.Scope, long bool) uint8 {
+	s := t.Open("doze")
+	f := frogMaker.New(s)
+	if long {
+		f = frogMaker.New(t)
+	}
+	w.close(s)
+	return f.Rest
+}
+`,
+		want: "frogMaker.New(s) is memory of the scope opened at line"},
 	{name: "a header after its temporary", check: "afterclose", file: "doom/wad.go",
 		wrong: `
 func magicOf(s scope.Scope, file io.ReaderAt) (string, error) {

@@ -120,6 +120,15 @@ func fusedGlobal(x, y, z float64) float64 {
 	return total + z
 }
 
+func storeTotal(x, y float64) {
+	total = x * y //!
+}
+
+func fusedGlobalOfCall(x, y, z float64) float64 {
+	storeTotal(x, y)
+	return total + z
+}
+
 func fusedField(b *ball) {
 	b.V.X *= 0.98 //!
 	b.At.X += b.V.X
