@@ -96,6 +96,40 @@ func TestTheGateTells(t *testing.T) {
 	}
 }
 
+// TestTheGateComparesTwins: a row may take twinMost times the instructions of its twin, or as many
+// times as dearer allows.
+func TestTheGateComparesTwins(t *testing.T) {
+	for _, x := range []struct {
+		row          counter
+		n, twin      float64
+		held, missed int
+		says         string
+	}{
+		{counter{Work: "A objects", Who: library}, 231, 200, 1, 0, ""},
+		{counter{Work: "A objects", Who: library}, 233, 200, 0, 1, "missed: A objects, upfront: 233.00 instructions, " +
+			"hand-written Go 200.00, at most 1.15 times as many: make it cheaper, or give a reason in " +
+			"tests/bench/targets.go\n"},
+		{counter{Work: "B mixed sizes", Who: byNumber}, 38, 25, 1, 0, ""},
+		{counter{Work: "A objects", Who: library}, 233, math.NaN(), 0, 0, ""},
+		{counter{Work: "H flush", Who: library}, 233, 1, 0, 0, ""},
+	} {
+		var said strings.Builder
+		g := &gatekeeper{to: &said}
+		g.twins([]counter{x.row}, figures{{x.row.Work, x.row.Who}: x.n, {x.row.Work, byHand}: x.twin})
+		if g.held != x.held || g.missed != x.missed || said.String() != x.says {
+			t.Errorf("%v of %v: %+v: %s", x.n, x.twin, g, said.String())
+		}
+	}
+	for row, x := range dearer {
+		counted := slices.ContainsFunc(contestants(targets), func(c counter) bool {
+			return c.Work == row[0] && c.Who == row[1]
+		})
+		if !counted || x.most <= twinMost || x.why == "" {
+			t.Errorf("%v isn't counted, or needs no entry in dearer", row)
+		}
+	}
+}
+
 // TestTheGateCounts counts a work, and twice that work. A record that is too low fails the gate.
 func TestTheGateCounts(t *testing.T) {
 	step.Needs(t, step.Check)

@@ -137,7 +137,7 @@ func childCount(works string) map[string]float64 {
 		h := &harness{only: []string{}}
 		for _, c := range contestants(targets) {
 			if c.Work == work {
-				h.only = append(h.only, c.Who)
+				h.only = append(h.only, c.Who, twinOf(work))
 			}
 		}
 		list, end := h.enter(l)

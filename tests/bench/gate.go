@@ -19,6 +19,7 @@ func (h *harness) hold(rows []target, recorded base, to io.Writer, required bool
 	g := &gatekeeper{to: to}
 	counts, err := h.countInstructions(rows)
 	g.instructions(contestants(rows), counts, recorded, err)
+	g.twins(contestants(rows), counts)
 	if err := g.numbers(h, rows); err != nil {
 		return err
 	}
@@ -70,6 +71,27 @@ func (g *gatekeeper) instructions(list []counter, counts figures, recorded base,
 		c := here()
 		fmt.Fprintf(g.to, "not judged: nothing is recorded for %s, %s, C by %s: make bench-base records %s\n",
 			c.Go, c.Arch, c.C, strings.Join(unrecorded, "; "))
+	}
+}
+
+// twins compares counts with those of hand-written Go in the same run, with the same tolerance.
+func (g *gatekeeper) twins(list []counter, counts figures) {
+	for _, c := range list {
+		most, row := twinMost, [2]string{c.Work, c.Who}
+		if more, ok := dearer[row]; ok {
+			most = more.most
+		}
+		n, twin := counts[row], counts.of(c.Work, twinOf(c.Work))
+		limit := most * twin
+		switch {
+		case n == 0 || math.IsNaN(twin): // not counted, or no twin
+		case n > limit+max(toleratedPart*limit, toleratedInstructions):
+			g.missed++
+			fmt.Fprintf(g.to, "missed: %s, %s: %.2f instructions, hand-written Go %.2f, at most %.2f times as many: "+
+				"make it cheaper, or give a reason in tests/bench/targets.go\n", c.Work, c.Who, n, twin, most)
+		default:
+			g.held++
+		}
 	}
 }
 

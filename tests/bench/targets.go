@@ -140,6 +140,46 @@ var targets = []target{
 	{work: "V verify numbers", who: []string{library}, most: 1024},
 }
 
+// twinMost is the largest ratio of a row's instructions to those of its twin, in hand-written Go.
+const twinMost = 1.15
+
+// twinOf returns the contestant that is a row's twin, or "" if the row has none.
+func twinOf(work string) string {
+	switch letter := work[0]; {
+	case letter == 'G':
+		return goHeap
+	case letter <= 'F':
+		return byHand
+	}
+	return ""
+}
+
+// dearer has the rows that take more than twinMost, with a limit of their own, in both versions of
+// Go. why is the work that the twin doesn't do.
+var dearer = map[[2]string]struct {
+	most float64
+	why  string
+}{
+	{"B mixed sizes", byNumber}:             {1.5, "the alignment is checked"},
+	{"C pool 64 LIFO", library}:             {2.25, "Put checks that x is a live chunk of an open pool; Get zeroes"},
+	{"C pool 64 LIFO", unzeroed}:            {2, "Put checks, as above"},
+	{"C pool 64 random", library}:           {2.15, "Put checks; Get zeroes"},
+	{"C pool 256 LIFO", unzeroed}:           {2, "Put checks"},
+	{"C pool 256 random", unzeroed}:         {2, "Put checks"},
+	{"C all, a tenth live", library}:        {1.35, "the body may close the pool"},
+	{"C all, a tenth live", handles}:        {1.35, "the body may close the pool"},
+	{"C all, all live", library}:            {1.25, "the body may close the pool"},
+	{"C all, all live", handles}:            {1.25, "the body may close the pool"},
+	{"D 8 objects", library}:                {1.75, "a scope has a name and a generation, and Close reports misuse"},
+	{"D 8 objects, 2 clean-ups", library}:   {2.05, "and the other clean-ups run if one panics"},
+	{"D 8 objects, 2 clean-ups", withDefer}: {2.7, "and a clean-up can be cancelled"},
+	{"F push", library}:                     {3.9, "Append grows any list by one element; Build is for loops"},
+	{"F push", inList}:                      {1.3, "the scope must be open"},
+	{"F push", inDeque}:                     {1.8, "the scope must be open, and the deque wraps"},
+	{"G get", library}:                      {1.65, "get pins the value, and Unpin locks again"},
+	{"G add", library}:                      {1.75, "add pins the value; the twin's garbage isn't collected meanwhile"},
+}
+
 // figures has the least value of each work and contestant.
 type figures map[[2]string]float64
 

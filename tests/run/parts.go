@@ -187,16 +187,19 @@ func counts(env []string) func(p *prover) error {
 			p.lacks("counts", "valgrind", "valgrind")
 			return nil
 		}
-		for _, c := range []command{
-			goCommand("tests/bench", "build", "-o", "../../build/bench", "."),
-			{dir: "tests/bench", args: []string{"../../build/bench", "-gate"}},
-		} {
-			if err := p.do(c); err != nil {
-				return err
-			}
+		if err := p.count(); err != nil {
+			return err
 		}
 		return module("tests/bench", env)(p)
 	}
+}
+
+// count compares the counts, with the Go version that env selects.
+func (p *prover) count(env ...string) error {
+	if err := p.do(goCommand("tests/bench", "build", "-o", "../../build/bench", ".").with(env...)); err != nil {
+		return err
+	}
+	return p.do(command{dir: "tests/bench", args: []string{"../../build/bench", "-gate"}}.with(env...))
 }
 
 func growth(p *prover) error {

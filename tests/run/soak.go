@@ -41,8 +41,7 @@ func soakParts(t targets) []part {
 		part{"windows", "under Wine: all of Freedoom's maps, and the library's tests in checked builds",
 			windows(t.windows(), wineSoak)},
 		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
-		part{"next", "format, vet, the heart's, a full C heap's and upfront-vet's tests under the next release of Go",
-			next},
+		part{"next", "format, vet, counts, the heart's, a full C heap's and upfront-vet's tests under the next Go", next},
 		part{"fuzz", "each fuzz target for a minute", func(p *prover) error { return p.fuzz("1m", "") }},
 		part{"hostile", "decoders of foreign input, fuzzed for ten minutes each", func(p *prover) error {
 			return p.fuzz("10m",
@@ -130,7 +129,14 @@ func next(p *prover) error {
 	if err := module("tests/full", env)(p); err != nil {
 		return err
 	}
-	return p.goTest("budget/cmd", env, false, limit, "./upfront-vet/...")
+	if err := p.goTest("budget/cmd", env, false, limit, "./upfront-vet/..."); err != nil {
+		return err
+	}
+	if !have("valgrind") {
+		p.lacks("next", "valgrind", "valgrind")
+		return nil
+	}
+	return p.count(nextGo)
 }
 
 func soakClients(p *prover) error {
