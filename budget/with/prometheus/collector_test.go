@@ -141,8 +141,8 @@ func TestScrape(t *testing.T) {
 	assert.EqualValues(t, 4, values(got["upfront_region_arenas"])["scratch"])
 	assert.EqualValues(t, 3, values(got["upfront_region_open_labels"])["level"])
 	assert.EqualValues(t, 5, values(got["upfront_region_open_limit"])["labels / match"])
-	assert.EqualValues(t, 64, values(got["upfront_region_open_limit"])["scopes / match"])
-	assert.EqualValues(t, 64, values(got["upfront_region_open_limit"])["pools / match"])
+	assert.EqualValues(t, 16, values(got["upfront_region_open_limit"])["scopes / match"])
+	assert.EqualValues(t, 16, values(got["upfront_region_open_limit"])["pools / match"])
 	assert.EqualValues(t, 7, values(got["upfront_region_open_limit"])["pools / level"], "its own")
 	assert.Equal(t, used, values(got["upfront_region_allocated_bytes_total"])["match"])
 	for _, name := range []string{"upfront_region_objects", "upfront_region_padding_bytes"} {
