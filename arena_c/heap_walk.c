@@ -182,9 +182,9 @@ typedef struct heap_packing {
     uint64_t room, end, run, from;
 } heap_packing;
 
-/* Appends `kept` bytes of a block, with the last `slack` of them zeros, if there is room. Writes the
- * words of the run. A small block's copy has a fixed size, so that no branch depends on the block's
- * size. The bytes after it are written again with the next block. */
+/* Appends `kept` bytes of a block, with the last `slack` of them zeros, if there is room. Writes
+ * the words of the run. A small block's copy has a fixed size, so that no branch depends on the
+ * block's size. The bytes after it are written again with the next block. */
 static inline void heap_put(heap_packing *i, const upfront_heap *h, uint64_t at, uint64_t kept, uint64_t slack) {
     static const uint64_t keeps[4] = {UINT64_MAX, UINT64_MAX, 0, 0};
     const uint64_t small = 128;
@@ -264,8 +264,8 @@ int upfront_heap_pack(const upfront_heap *h, void *out, uint64_t room, uint64_t 
     return i.end > room ? UPFRONT_FULL : UPFRONT_OK;
 }
 
-/* Erases the headers from the one at `at` on, below `to`. Returns the offset of the next one, or 0 if
- * one was overwritten. */
+/* Erases the headers from the one at `at` on, below `to`. Returns the offset of the next one, or 0
+ * if one was overwritten. */
 static uint64_t heap_erase(upfront_heap *h, uint64_t at, uint64_t to) {
     uint64_t size;
     for (; at < to && at != h->end; at += size) {

@@ -273,7 +273,7 @@ func TestNoTimeline(t *testing.T) {
 	b := open(t, small())
 	timeline.Start(b, 1)
 	assert.Contains(t, panics(t, func() { timeline.Start(b, 1) }), "a second timeline.Start")
-	assert.Contains(t, panics(t, func() { timeline.Start(b, -1) }), "negative")
+	assert.Contains(t, panics(t, func() { timeline.Start(b, -1) }), "-1 samples")
 	sealed := open(t, small())
 	require.NoError(t, sealed.Seal())
 	assert.Contains(t, panics(t, func() { timeline.Start(sealed, 1) }), "after Seal")

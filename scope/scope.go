@@ -49,8 +49,9 @@ const (
 	Align64 AlignMask = 63
 )
 
-// AllocUnzeroedAs is AllocUnzeroed with an AlignMask. A computed mask costs no check: one that isn't
-// a power of two less one, or is above Align64, aligns to less, and takes at most 255 bytes more.
+// AllocUnzeroedAs is AllocUnzeroed with an AlignMask. A computed mask costs no check: a mask that
+// isn't a power of two less one, or is above Align64, aligns to less, and takes at most 255 bytes
+// more.
 func (s Scope) AllocUnzeroedAs(size uint64, mask AlignMask) unsafe.Pointer {
 	if arena_c.Checked {
 		return notedBytes(s, s.h.AllocMask(s.gen, size, uint64(mask)), size)

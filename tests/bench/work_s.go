@@ -291,9 +291,9 @@ func enterTracked() []contestant {
 // heapPlacesS is the number of snapshots of a heap. By hand as many copies are kept, plus one.
 const heapPlacesS = 4
 
-// enterHeap fills a heap of so many MiB with blocks of these sizes, frees half of them, and takes or
-// restores snapshots. The others copy as many bytes as are in use. Go's
-// copy stores more than 1 MiB past the caches, and C's memcpy through them.
+// enterHeap fills a heap of so many MiB with blocks of these sizes, frees half of them, and takes
+// or restores snapshots. The others copy as many bytes as are in use. Go's copy stores more than
+// 1 MiB past the caches, and C's memcpy through them.
 //
 //go:noinline
 func enterHeap(mib int, size func(r *rand.Rand) uint64, restores bool) []contestant {
