@@ -41,7 +41,8 @@ func soakParts(t targets) []part {
 		part{"windows", "under Wine: all of Freedoom's maps, and the library's tests in checked builds",
 			windows(t.windows(), wineSoak)},
 		part{"devices", "frogpond as each device has it", func(p *prover) error { return p.eachDevice(t, nil) }},
-		part{"next", "format, vet, counts, the heart's, a full C heap's and upfront-vet's tests under the next Go", next},
+		part{"next", "format, vet, counts, the heart's, a full C heap's and upfront-vet's tests under the next Go",
+			next},
 		part{"fuzz", "each fuzz target for a minute", func(p *prover) error { return p.fuzz("1m", "") }},
 		part{"hostile", "decoders of foreign input, fuzzed for ten minutes each", func(p *prover) error {
 			return p.fuzz("10m",
