@@ -142,7 +142,7 @@ func (m HeapMaker[T]) DeleteSlice(h Reallocator, s []T) (err error) {
 type sized interface {
 	// freeSized reports false, and frees nothing, if p isn't a live block of that size.
 	freeSized(p unsafe.Pointer, size uint64) (freed bool, err error)
-	// reallocSized returns nil if p isn't a live block of the size `had`, as it does when it's full.
+	// reallocSized returns nil if it's full, or p isn't a live block of the size `had`.
 	reallocSized(p unsafe.Pointer, had, size uint64) (unsafe.Pointer, error)
 }
 

@@ -288,7 +288,8 @@ func TestOneCall(t *testing.T) {
 	require.NoError(t, err)
 	all["buddy without a lock"] = buddy
 	for name, h := range all {
-		calls := [3]int64{1 << 60, 1 << 60, 1 << 60} // of Grow, DeleteSlice, Delete; other tests call C, too
+		// of Grow, DeleteSlice and Delete; the least, because other tests call C as well
+		calls := [3]int64{1 << 60, 1 << 60, 1 << 60}
 		for range 100 {
 			list, one := octets.Slice(h, 100), words.New(h)
 			from := runtime.NumCgoCall()

@@ -329,7 +329,8 @@ func (s *Shared) FreeSized(p unsafe.Pointer, had uint64) (code Code, ok bool) {
 // nil.
 func (s *Shared) ReallocSized(p unsafe.Pointer, had, size uint64) unsafe.Pointer {
 	s.dies(p)
-	return C.shared_realloc_sized(s.c(), C.uintptr_t(uintptr(p)), C.uint64_t(had), C.uint64_t(size), C.uint32_t(Here(1)))
+	return C.shared_realloc_sized(s.c(), C.uintptr_t(uintptr(p)), C.uint64_t(had), C.uint64_t(size),
+		C.uint32_t(Here(1)))
 }
 
 // SizeOf is the arena's size_of.

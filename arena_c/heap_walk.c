@@ -175,8 +175,8 @@ static inline void heap_copy(char *to, const upfront_heap *h, uint64_t at, uint6
 #endif
 }
 
-/* An image in the making: `end` bytes, the last run of which begins at `run`, and in the heap at
- * `from`. */
+/* An image in the making has `end` bytes. Its last run begins at `run`, and at `from` in the heap.
+ */
 typedef struct heap_packing {
     char *out;
     uint64_t room, end, run, from;

@@ -27,8 +27,9 @@ var workH = work{
 		"16 to 4096 bytes: with parked blocks flushed when a request needs them, and " +
 		"never flushed. A front of C's malloc, and an arena.Shared, serve a block of 64 bytes again and " +
 		"again, one row a block of 2 KiB. The stress is a million operations of threads that free each " +
-		"other's blocks, in a process of each malloc: libupfront-malloc.so and the others are preloaded. SQLite and Lua are those of " +
-		"tests/c/clients, with a lock around each call of SQLite's; their rows are the processor's time.",
+		"other's blocks, in a process of each malloc: libupfront-malloc.so and the others are preloaded. " +
+		"SQLite and Lua are those of tests/c/clients, with a lock around each call of SQLite's; their rows " +
+		"are the processor's time.",
 	columns: []string{library, noFronts, theBuddy, tlsf, glibc, jemalloc, mimalloc},
 	parts: []part{
 		inHeaps("H 16-256 bytes, 1k live", "pair", "pairs", "1000", "256"),
