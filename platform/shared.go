@@ -60,9 +60,14 @@ func (s *Shared) Sync() error {
 }
 
 // Identity returns a value that only this file has, and only until the machine restarts. If the
-// value is the same as at an earlier time, each byte written since is in the file. ok is false if
-// the system doesn't provide such a value.
-func (s *Shared) Identity() (id [32]byte, ok bool) { return s.identity() }
+// value is the same as at an earlier time, each byte written since is in the file. Identity fails
+// if the system doesn't provide such a value.
+func (s *Shared) Identity() (id [32]byte, err error) {
+	if id, err = s.identity(); err != nil {
+		err = fmt.Errorf("platform: a restart of the machine can't be seen: %w", err)
+	}
+	return id, err
+}
 
 // Close unmaps and unlocks the file. A second Close returns nil.
 func (s *Shared) Close() error {
@@ -70,6 +75,9 @@ func (s *Shared) Close() error {
 		return nil
 	}
 	err := s.unmap()
+	if err != nil {
+		err = fmt.Errorf("platform: unmap a shared file of %d bytes: %w", len(s.bytes), err)
+	}
 	s.bytes = nil
 	return errors.Join(err, s.file.Close())
 }

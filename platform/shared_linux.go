@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 	"unsafe"
@@ -29,18 +30,25 @@ func openShared(name string, size uint64, head []byte, check func([]byte, uint64
 	if err := ownFile(f); err != nil {
 		return nil, false, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	switch err := retried(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }); err {
+	case nil:
+	case unix.EWOULDBLOCK:
 		return nil, false, fmt.Errorf("%s is open elsewhere: %w", name, err)
+	default:
+		return nil, false, fmt.Errorf("lock %s: %w; use a tmpfs, such as /dev/shm, or a local disk", name, err)
 	}
 	// The lock is of this file; another one may have its name by now.
 	var now, named unix.Stat_t
 	if err := errors.Join(unix.Fstat(int(f.Fd()), &now), unix.Stat(name, &named)); err != nil {
-		return nil, false, err
+		return nil, false, fmt.Errorf("stat %s: %w", name, err)
 	} else if now.Ino != named.Ino || now.Dev != named.Dev {
 		return nil, false, fmt.Errorf("%s was replaced meanwhile: %w", name, unix.EWOULDBLOCK)
 	}
 	first := make([]byte, len(head))
-	n, _ := f.ReadAt(first, 0)
+	n, err := f.ReadAt(first, 0)
+	if err != nil && err != io.EOF { // a broken disk makes no new file
+		return nil, false, err
+	}
 	isNew = now.Size == 0 || n == len(head) && bytes.Equal(first, head)
 	if !isNew {
 		size = uint64(now.Size)
@@ -103,12 +111,13 @@ func (s *Shared) fill(size uint64, head []byte, isNew bool) error {
 		return fmt.Errorf("map %d bytes: %w", size, err)
 	}
 	// A child of a C library's fork that doesn't exec can't write the file.
-	err = unix.Madvise(s.bytes, unix.MADV_DONTFORK)
-	if err == nil {
-		err = s.populate()
+	if err = unix.Madvise(s.bytes, unix.MADV_DONTFORK); err != nil {
+		err = fmt.Errorf("keep %d bytes from a fork: %w", size, err)
+	} else if err = s.populate(); err != nil {
+		err = full(fd, size, err)
 	}
 	if err != nil {
-		err = errors.Join(full(fd, size, err), s.unmap())
+		err = errors.Join(err, s.unmap())
 		s.bytes = nil
 	}
 	return err
@@ -145,7 +154,7 @@ func full(fd int, size uint64, err error) error {
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return fmt.Errorf("reserve %d bytes: the file system can't reserve space: use a tmpfs, such as /dev/shm, "+
 			"or a local disk: %w", size, err)
-	case unix.Fstatfs(fd, &fs) != nil:
+	case errors.Is(err, unix.EIO) || unix.Fstatfs(fd, &fs) != nil:
 		return fmt.Errorf("reserve %d bytes: %w", size, err)
 	}
 	return fmt.Errorf("reserve %d bytes: the file system has %d bytes, %d of them free; make it larger (a "+
@@ -158,17 +167,22 @@ func (s *Shared) unmap() error { return unix.Munmap(s.bytes) }
 
 // identity joins the number that Linux draws at each start, in 16 bytes, and the file's numbers. A
 // hash of package crypto would link its self-tests into each program, and 32 MiB of zeroed data.
-func (s *Shared) identity() (id [32]byte, ok bool) {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id") // as 01234567-89ab-...
-	var stat unix.Stat_t
-	if err != nil || unix.Fstat(int(s.file.Fd()), &stat) != nil {
-		return id, false
+func (s *Shared) identity() (id [32]byte, err error) {
+	text, err := os.ReadFile(bootFile) // as 01234567-89ab-...
+	if err != nil {
+		return id, err
 	}
 	boot, err := hex.AppendDecode(nil, bytes.ReplaceAll(bytes.TrimSpace(text), []byte("-"), nil))
 	if err != nil || copy(id[:16], boot) != 16 {
-		return id, false
+		return id, fmt.Errorf("%s holds %.40q", bootFile, text)
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(s.file.Fd()), &stat); err != nil {
+		return id, fmt.Errorf("stat %s: %w", s.file.Name(), err)
 	}
 	binary.LittleEndian.PutUint64(id[16:], uint64(stat.Dev))
 	binary.LittleEndian.PutUint64(id[24:], stat.Ino)
-	return id, true
+	return id, nil
 }
+
+const bootFile = "/proc/sys/kernel/random/boot_id"

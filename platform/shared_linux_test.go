@@ -47,8 +47,8 @@ func TestShared(t *testing.T) {
 	info, err := os.Stat(name)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode())
-	id, ok := s.Identity()
-	require.True(t, ok)
+	id, err := s.Identity()
+	require.NoError(t, err)
 
 	_, _, err = platform.OpenShared(name, sharedSize, sharedHead, sharedCheck)
 	assert.ErrorIs(t, err, unix.EWOULDBLOCK)

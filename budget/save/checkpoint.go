@@ -225,10 +225,9 @@ func ownerOf(name string) uint64 {
 
 // begin makes the file this process's.
 func (c *Checkpoints) begin(isNew bool) error {
-	id, ok := c.shared.Identity()
-	if !ok {
-		return errors.New("the system has no /proc/sys/kernel/random/boot_id, so a restart of the machine can't be " +
-			"seen")
+	id, err := c.shared.Identity()
+	if err != nil {
+		return err
 	}
 	if !isNew && c.head().identity != id {
 		for slot := range c.plan.Slots {
@@ -432,7 +431,12 @@ func (c *Checkpoints) open() error {
 
 // Close unmaps the file, so that another process can open it. The checkpoints stay in the file. No
 // other call may run meanwhile; later calls fail.
-func (c *Checkpoints) Close() error { return c.shared.Close() }
+func (c *Checkpoints) Close() error {
+	if err := c.shared.Close(); err != nil {
+		return fmt.Errorf("save: Close of checkpoints %s: %w", c.name, err)
+	}
+	return nil
+}
 
 // Checkpoint is a slot of a file for the snapshots of one ring. One goroutine at a time may use it,
 // the one that uses the ring. Different checkpoints of a file may be used at the same time.

@@ -21,7 +21,14 @@ func movedMost(size uint64) uint64 { return 4*size + 1<<30 }
 // move returns the file of another plan that takes the name of c, with the checkpoints of c. It
 // closes c.
 func (c *Checkpoints) move(plan CheckpointPlan) (to *Checkpoints, err error) {
-	defer func() { err = errors.Join(err, c.Close()) }() // also the lock
+	defer func() { // it also ends the lock
+		if failed := c.Close(); failed != nil {
+			err = errors.Join(err, failed)
+			if to != nil { // the new file is whole, and the next OpenCheckpoints has it
+				err, to = errors.Join(err, to.Close()), nil
+			}
+		}
+	}()
 	bad := func(err error) (*Checkpoints, error) {
 		return nil, fmt.Errorf("it was made with CheckpointPlan%+v: %w", c.plan, err)
 	}
@@ -70,7 +77,10 @@ func (c *Checkpoints) keepFile() error {
 
 // takeAll copies the checkpoints of a file.
 func (c *Checkpoints) takeAll(from *Checkpoints) error {
-	id, _ := from.shared.Identity()
+	id, err := from.shared.Identity()
+	if err != nil {
+		return err
+	}
 	restarted := from.head().identity != id
 	for slot := range from.plan.Slots {
 		whole, err := 0, error(nil)
