@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -121,7 +120,7 @@ FILE is a blob, which has the types of its events and actions.`,
 			if out == "-" {
 				return t.write(out, g.data) // and no sizes
 			}
-			if err := os.WriteFile(out, g.data, 0o644); err != nil {
+			if err := output(out, g.data); err != nil {
 				return err
 			}
 			takes := g.sizes()
@@ -164,7 +163,7 @@ blob.`,
 			if names[1] == "-" {
 				return t.write(names[1], stripped) // and no sizes
 			}
-			if err := os.WriteFile(names[1], stripped, 0o644); err != nil {
+			if err := output(names[1], stripped); err != nil {
 				return err
 			}
 			result := smaller{written{names[1], len(stripped)}, len(data)}

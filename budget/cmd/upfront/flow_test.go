@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,5 +83,42 @@ func TestDamagedBlob(t *testing.T) {
 				t.Fatalf("byte %d: exit %d, %s%s", i, code, out, said)
 			}
 		}
+	}
+}
+
+// TestOutputsAreReplaced: a command that writes over a file leaves the old one whole, under its
+// other name, until the new one is. A full disk reaches neither.
+func TestOutputsAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	compile := []string{"flow", "compile", graphs + "door.json", "--host", graphs + "host.json", "-o"}
+	blob := filepath.Join(dir, "door.blob")
+	if code, _, said := runs(append(compile, blob)...); code != codeFine {
+		t.Fatal(said)
+	}
+	for _, command := range [][]string{append(compile, "compiled"), {"flow", "strip", blob, "stripped"},
+		{"plan", "suggest", "testdata/main.json", "-o", "suggested"}} {
+		args := append([]string{}, command...)
+		file := filepath.Join(dir, args[len(args)-1])
+		args[len(args)-1] = file
+		if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Link(file, file+".old")); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, said := runs(args...); code != codeFine {
+			t.Errorf("%v: exit %d, %s", args, code, said)
+		}
+		if old, err := os.ReadFile(file + ".old"); err != nil || string(old) != "old" {
+			t.Errorf("%v: the old file has %d bytes: %v", args, len(old), err)
+		}
+		if now, err := os.ReadFile(file); err != nil || string(now) == "old" {
+			t.Errorf("%v: the file is the old one: %v", args, err)
+		}
+	}
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("needs /dev/full: on Linux, go test ./upfront runs it")
+	}
+	if code, _, said := runs(append(compile, full)...); code != codeTrouble ||
+		!strings.Contains(said, "no space left on device") {
+		t.Errorf("exit %d, %s", code, said)
 	}
 }

@@ -140,13 +140,22 @@ func (t *tool) write(name string, data []byte) error {
 		_, err := t.out().Write(data)
 		return err
 	}
-	if err := os.WriteFile(name, data, 0o644); err != nil {
+	if err := output(name, data); err != nil {
 		return err
 	}
 	if !t.json {
 		return nil
 	}
 	return t.printJSON(written{name, len(data)})
+}
+
+// output writes a file as a whole ([replace]), so that a full disk doesn't cost an older one. A
+// device or a pipe is written in place.
+func output(name string, data []byte) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(name, data, 0o644)
+	}
+	return replace(name, data)
 }
 
 // echoWords returns a sentence, at most 500 bytes of it, with each word made printable by
