@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -175,6 +176,8 @@ func TestProfileByTheLinker(t *testing.T) {
 	require.True(t, found, "%s", out)
 	assert.NotContains(t, mappings, filepath.Base(linker))
 	assert.Equal(t, 2, strings.Count(mappings, " "+os.Args[0]+" "), "Go's code, and C's: %s", mappings)
+	assert.Regexp(t, `: 0x\w+/0x\w+/0x[1-9a-f]\w* `+regexp.QuoteMeta(os.Args[0])+" ", mappings,
+		"C's code isn't at the front of the file")
 }
 
 // TestProfileOfThreads: a thread of C has no lines of Go.

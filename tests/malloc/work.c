@@ -253,6 +253,28 @@ int work_model(uint64_t steps, uint64_t most, uint64_t seed) {
     return 0;
 }
 
+/* The counts of mallinfo and mallinfo2 add up. AddressSanitizer's are zeros. */
+static int counts_in_glibcs_form(void) {
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    volatile size_t size = 100000;
+    void *p = malloc(size);
+    struct mallinfo i = mallinfo();
+    WANT(p != NULL && i.uordblks >= (int)size);
+    WANT((unsigned)i.arena == (unsigned)i.uordblks + (unsigned)i.fordblks);
+#if __GLIBC_PREREQ(2, 33)
+    {
+        struct mallinfo2 l = mallinfo2();
+        WANT(l.uordblks >= size && l.arena == l.uordblks + l.fordblks);
+    }
+#endif
+    free(p);
+#pragma GCC diagnostic pop
+#endif
+    return 0;
+}
+
 /* Edges. The sizes are variables, so that no compiler warns. */
 
 int work_edges(void) {
@@ -310,7 +332,7 @@ int work_edges(void) {
     WANT(p != NULL);
     free(p);
     WANT(mallopt(M_MMAP_THRESHOLD, 65536) == 1);
-    return 0;
+    return counts_in_glibcs_form();
 }
 
 /* Fork. */

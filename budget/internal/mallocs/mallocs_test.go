@@ -105,6 +105,7 @@ func TestSearch(t *testing.T) {
 		{"tc_malloc", "tc_malloc", "tcmalloc:tc_malloc"},
 		{"TCMallocInternalMalloc", "TCMallocInternalMalloc", "tcmalloc:TCMallocInternalMalloc"},
 		{"main._Cfunc_mallctl a/b.mi_malloc", "main._Cfunc_mallctl a/b.mi_malloc", ""},
+		{".a_mallctl", ".a_mallctl", ""},
 		{"a_mallctl mi_malloc", "?a_mallctl mi_malloc", "mimalloc:mi_malloc"},
 		{"mi_malloc a_mallctl", "a_mallctl mi_malloc", "jemalloc:a_mallctl mimalloc:mi_malloc"},
 	} {
