@@ -49,10 +49,10 @@ func TestExpectedBand(t *testing.T) {
 		require.Equal(t, size-share.Uint64(), least, "%d %d", size, e.Tolerance)
 		require.Equal(t, high.Uint64(), most, "%d %d", size, e.Tolerance)
 	}
-	least, most := Expected{Tolerance: math.MaxInt}.Band(7) // from a file
-	assert.Equal(t, [2]uint64{0, 14}, [2]uint64{least, most})
-	least, most = Expected{Tolerance: math.MinInt}.Band(7)
-	assert.Equal(t, [2]uint64{7, 7}, [2]uint64{least, most})
+	least, most := Expected{Tolerance: math.MaxInt}.Band(700) // from a file
+	assert.Equal(t, [2]uint64{0, 1400}, [2]uint64{least, most})
+	least, most = Expected{Tolerance: math.MinInt}.Band(700)
+	assert.Equal(t, [2]uint64{700, 700}, [2]uint64{least, most})
 }
 
 // An expectation is no layout: the budget is the same with and without, and calls allocate as much.
