@@ -323,7 +323,7 @@ func sizesOfScopes(b *budget.Budget) []sized {
 		numbers("scope: Scope.AllocUnzeroedAs size", 0, uint64(size), asked, func(n uint64) error {
 			return in(func(s scope.Scope) { _ = filled(s.AllocUnzeroedAs(n, scope.Align8), n) })
 		}),
-		all("scope: Scope.AllocUnzeroedAs align", func(n int) error {
+		all("scope: Scope.AllocUnzeroedAs mask", func(n int) error {
 			return in(func(s scope.Scope) { s.AllocUnzeroedAs(8, scope.AlignMask(n)) })
 		}),
 		numbers("scope: Scope.TryAllocUnzeroed size", 0, uint64(size), asked, func(n uint64) error {
