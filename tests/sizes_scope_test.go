@@ -24,7 +24,6 @@ var (
 	sizedFrogs = scope.Object(func(*frog) error { return nil })
 	errNone    = errors.New("none")
 	asked      = `asked for \d+ bytes`
-	negative   = `of -\d+|-1 |: BUG: `
 )
 
 // some returns an error for nil.
