@@ -41,10 +41,10 @@ var workS = work{
 		{name: "S restore, 5 MB in a heap of 64 MiB", unit: "state", units: 1, counted: 5, enter: func() []contestant {
 			return enterHeap(64, sqliteSizes, true)
 		}},
-		{name: "S snapshot, 5 MB in blocks of 64 bytes", unit: "state", units: 1, counted: 5, enter: func() []contestant {
+		{name: "S snapshot, blocks of 64 bytes", unit: "state", units: 1, counted: 5, enter: func() []contestant {
 			return enterHeap(16, smallSizes, false)
 		}},
-		{name: "S restore, 5 MB in blocks of 64 bytes", unit: "state", units: 1, counted: 5, enter: func() []contestant {
+		{name: "S restore, blocks of 64 bytes", unit: "state", units: 1, counted: 5, enter: func() []contestant {
 			return enterHeap(16, smallSizes, true)
 		}},
 		{name: "S checkpoint, 20 KiB", unit: "state", units: 1, enter: enterCheckpoint},
