@@ -63,7 +63,7 @@ func (m HeapMaker[T]) Make(h Reallocator, construct func(*T) error) (x *T, err e
 // size, Delete returns an error and doesn't run the finalizer.
 func (m HeapMaker[T]) Delete(h Reallocator, x *T) (err error) {
 	m.declared()
-	if freed, err := m.free(h, unsafe.Pointer(x), 1); freed {
+	if freed, err := m.release(h, unsafe.Pointer(x), 1); freed {
 		return err
 	}
 	if err := isBlock[T](h, unsafe.Pointer(x), 1, "Delete", "", ""); err != nil {
@@ -128,7 +128,7 @@ func (m HeapMaker[T]) DeleteSlice(h Reallocator, s []T) (err error) {
 	if s == nil {
 		return nil
 	}
-	if freed, err := m.free(h, unsafe.Pointer(unsafe.SliceData(s)), cap(s)); freed {
+	if freed, err := m.release(h, unsafe.Pointer(unsafe.SliceData(s)), cap(s)); freed {
 		return err
 	}
 	if err := isSlice(h, s, "DeleteSlice"); err != nil {
@@ -148,8 +148,8 @@ type sized interface {
 
 var _, _, _ sized = Heap{}, Buddy{}, Shared{}
 
-// free frees a block for n T at once if no finalizer runs first. It reports false if it didn't.
-func (m HeapMaker[T]) free(h Reallocator, p unsafe.Pointer, n int) (freed bool, err error) {
+// release frees a block for n T at once if no finalizer runs first. It reports false if it didn't.
+func (m HeapMaker[T]) release(h Reallocator, p unsafe.Pointer, n int) (freed bool, err error) {
 	if s, ok := h.(sized); ok && m.finalizer == nil {
 		return s.freeSized(p, sizeFor[T](h, n))
 	}

@@ -263,21 +263,20 @@ const perBadAlign = 0xB48BAE4C19BC067F
 var _ [badAlign * perBadAlign % (1 << 64)]byte = [1]byte{}
 
 // BadAlign reports whether the fault of an align was added to a refused generation. Without its top
-// bit, which package scope uses, such a generation is newer than any that exists. depth is the
-// depth of the scope whose align was bad: with its generation, (gen - generation) * perBadAlign is
-// the fault, a small or simple number; with another scope's the result looks random. depth is 0 if
-// that scope isn't open, or if the fault itself looks random.
+// bit, which package scope uses, such a generation is mostly newer than any that exists; that of an
+// align just below 2^63 or 2^64 wraps. depth is the depth of the scope whose align was bad: with
+// its generation, (gen - generation) * perBadAlign is the fault, a small or simple number; with
+// another scope's the result looks random. depth is 0 if that scope isn't open, or if the fault
+// itself looks random.
 func (h *Scopes) BadAlign(gen uint64) (depth uint64, bad bool) {
-	if gen<<1 <= h.Next<<1 {
-		return 0, false
-	}
+	isNewer := gen<<1 > h.Next<<1
 	for depth = h.Depth; depth > 0; depth-- {
 		wrong := (gen - h.Record(depth).Gen) * perBadAlign
-		if wrong < 1<<32 || bits.OnesCount64(wrong^wrong>>1) <= 8 {
-			break
+		if isNewer && (wrong < 1<<32 || bits.OnesCount64(wrong^wrong>>1) <= 8) || wrong<<1 != 0 && -wrong<<1 < 1<<33 {
+			return depth, true
 		}
 	}
-	return depth, true
+	return 0, isNewer
 }
 
 // Refusal is the panic of a fast path: the header, and the generation that it refused. Package

@@ -120,6 +120,7 @@ static upfront_heap *sizes_heap(void) { return upfront_heap_init(sizes_block(), 
 static upfront_buddy *sizes_buddy(void) { return upfront_buddy_init(sizes_block(), SIZES_BLOCK, 64); }
 
 static void sizes_of_heaps(uint64_t n) {
+    static unsigned char image[2 * SIZES_BLOCK];
     upfront_heap *h = sizes_heap();
     uint64_t count = 9, at = 0;
     void *p, *run;
@@ -142,9 +143,9 @@ static void sizes_of_heaps(uint64_t n) {
     h = heap_of(sizes_block(), SIZES_BLOCK, 0);
     if (upfront_is_align(n))
         CHECK(upfront_heap_next_run(h, n, &at, &run) <= SIZES_BLOCK);
-    CHECK_EQ(upfront_heap_pack(h, NULL, 0, &at), UPFRONT_FULL);
-    p = malloc((size_t)at);
-    CHECK(p != NULL && upfront_heap_pack(h, p, n < at ? n : at, &count) == (n < at ? UPFRONT_FULL : UPFRONT_OK));
+    CHECK(upfront_heap_pack(h, NULL, 0, &at) == UPFRONT_FULL && at <= sizeof image);
+    p = image;
+    CHECK_EQ(upfront_heap_pack(h, p, n < at ? n : at, &count), n < at ? UPFRONT_FULL : UPFRONT_OK);
     CHECK_EQ(upfront_heap_pack(h, p, at, &count), UPFRONT_OK);
     count = h->end + UPFRONT_HEAP_HEADER;
     CHECK((upfront_heap_unpack(h, n < count ? n : count, p, at) == UPFRONT_OK) == (n >= count));
@@ -152,7 +153,6 @@ static void sizes_of_heaps(uint64_t n) {
     CHECK((upfront_heap_unpack(h, count, p, n < at ? n : at) == UPFRONT_OK) == (n >= at));
     CHECK_EQ(upfront_heap_unpack(h, count, p, at), UPFRONT_OK);
     CHECK_EQ(upfront_heap_walk(h, NULL, 0, NULL), UPFRONT_OK);
-    (free)(p);
 }
 
 static void sizes_of_buddies(uint64_t n) {
