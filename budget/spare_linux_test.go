@@ -218,7 +218,7 @@ func TestStaleScopesAndBadAligns(t *testing.T) {
 				}
 				_ = in.Close()
 			}
-			for _, align := range []uint64{1<<63 - 1, 1<<64 - 1} { // their faults wrap, to an older generation
+			for _, align := range []uint64{1<<63 - 1, 1<<64 - 1} { // these faults wrap
 				in := s.Open("in")
 				require.Nil(t, in.TryAllocUnzeroed(8, align))
 				require.ErrorContains(t, in.Err(), "a power of two", "budget %d, align %d", i, align)
