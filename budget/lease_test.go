@@ -91,6 +91,7 @@ func TestNobodyWaitsForWhatIsFree(t *testing.T) {
 // TestReleasePublishesWhatChanged: the published figures of released scratch equal the arenas' own.
 func TestReleasePublishesWhatChanged(t *testing.T) {
 	nothing := func(scope.Scope) error { return nil }
+	var b *budget.Budget
 	works := []func(s, u scope.Scope, n int){
 		func(s, _ scope.Scope, n int) { s.Bytes(n) },
 		func(_, u scope.Scope, n int) {
@@ -103,23 +104,38 @@ func TestReleasePublishesWhatChanged(t *testing.T) {
 		func(s, _ scope.Scope, n int) { frogs.Pool(s, n/100+1).Get() },
 		func(_, u scope.Scope, n int) { frogs.Slice(u.Temp(8*n+4096), 3) },
 		func(s, _ scope.Scope, n int) { newMark(s, int64(n), 0) },
+		func(s, _ scope.Scope, _ int) {
+			pool := marks.Pool(s, 2)
+			_ = pool.Put(pool.Get())
+		},
 		func(s, _ scope.Scope, n int) { s.Keep(&n) },
+		func(s, _ scope.Scope, n int) { s.Keep(&n); s.Keep(&n).Cancel() },
+		func(s, _ scope.Scope, _ int) { _ = s.Defer(func() {}).CloseNow() },
 		func(s, _ scope.Scope, _ int) { s.TryAllocUnzeroed(budget.GiB, 8) },
+		func(s, _ scope.Scope, _ int) { s.TryAllocUnzeroed(budget.GiB, 8); _ = s.Err() },
 		func(scope.Scope, scope.Scope, int) {},
 	}
 	ends := []func(s, u scope.Scope){
 		func(s, u scope.Scope) { _, _ = u.Close(), s.Close() },
+		func(s, u scope.Scope) { _, _ = u.Close(), s.Close(); b.Report() },
 		func(s, u scope.Scope) { _ = u.Close() },
 		func(scope.Scope, scope.Scope) {}, // Release closes them
 	}
-	for seed := range uint64(100) {
-		b, err := budget.Open(leasePlan(1))
+	for seed := range uint64(400) {
+		var err error
+		b, err = budget.Open(leasePlan(1))
 		require.NoError(t, err)
 		random := rand.New(rand.NewPCG(seed, 3))
 		for range random.IntN(8) + 1 {
 			l := take(t, b)
+			if seed%2 == 0 { // the peaks stay
+				_ = l.Scratch(0).Do("one", func(s scope.Scope) error { s.Bytes(2500); return nil })
+				_ = l.Scratch(1).Do("two", func(s scope.Scope) error { s.Bytes(2500); return nil })
+			}
 			s, u := l.Scratch(0).Open("one"), l.Scratch(1).Open("two")
-			works[random.IntN(len(works))](s, u, random.IntN(2000)+1)
+			for range random.IntN(3) {
+				works[random.IntN(len(works))](s, u, random.IntN(2000)+1)
+			}
 			ends[random.IntN(len(ends))](s, u)
 			_ = l.Release() // its error names the open scopes
 		}

@@ -339,25 +339,17 @@ func (st *Stack) countMost() {
 	}
 }
 
-// Rest has the values that decide the Stats of an arena without open scopes.
-type Rest struct {
-	peak, unwound, finalizers, leaks, scopes, pools, owned uint64
-	fulls                                                  int
-}
+// Rest has the values that decide the Stats of an arena without open scopes. A scope in which
+// anything else changes has a chain or a refusal, so its end is an unwinding.
+type Rest struct{ peak, unwound uint64 }
 
 // Rest returns the present Rest. pre: Stats has run, and no scope is open.
-func (st *Stack) Rest() Rest {
-	return Rest{st.row.Peak(), st.unwound, st.Finalizers(), st.leaks, st.mostScopes, st.mostPools, st.owned.used,
-		st.fulls}
-}
+func (st *Stack) Rest() Rest { return Rest{st.row.Peak(), st.unwound} }
 
 // Rests reports whether Stats would return the same as when r was read: no scope is open, and
 // nothing has changed. Cost: O(1), a few ns.
 func (st *Stack) Rests(r *Rest) bool {
-	// each word on its own: a comparison of the structs is a call
-	if st.h.Depth|st.row.Temp.Depth != 0 || st.row.Peak() != r.peak || st.unwound != r.unwound ||
-		st.Finalizers() != r.finalizers || st.leaks != r.leaks || st.mostScopes != r.scopes ||
-		st.mostPools != r.pools || st.owned.used != r.owned || st.fulls != r.fulls {
+	if st.h.Depth|st.row.Temp.Depth != 0 || st.row.Peak() != r.peak || st.unwound != r.unwound {
 		return false
 	}
 	// no scope was opened in a place that was never taken
