@@ -94,8 +94,7 @@ static int buddy_may_have(uint64_t smallest) {
 upfront_buddy *upfront_buddy_init(void *block, uint64_t size, uint64_t smallest) {
     upfront_buddy *b = (upfront_buddy *)block;
     uint64_t base = (uint64_t)(uintptr_t)block, count, first, low, high, bit;
-    if (!buddy_may_have(smallest) ||
-        !upfront_is_block(block, size, sizeof *b + 2 + smallest))
+    if (!buddy_may_have(smallest) || !upfront_is_block(block, size, sizeof *b + 2 + smallest))
         return NULL;
     count = (size - sizeof *b - 1) / (smallest + 1);
     first = upfront_round_up(base + sizeof *b + 1 + count, smallest) - base;

@@ -35,7 +35,7 @@
 #define UPFRONT_MALLOC_FRONTS 64     /* the most fronts */
 #define UPFRONT_MALLOC_PARKS 256     /* the most blocks of a front */
 #define UPFRONT_MALLOC_LARGE 8192    /* the largest size that has a list in a front */
-/* A front with so many bytes in blocks takes only blocks of up to UPFRONT_HEAP_FRONT bytes. */
+/* The most bytes of a front after it takes a block of over UPFRONT_HEAP_FRONT bytes. */
 #define UPFRONT_MALLOC_PARKED (UINT64_C(256) << 10)
 #define UPFRONT_MALLOC_FRAMES 8      /* the most Go frames that a refusal keeps */
 #define UPFRONT_MALLOC_HOOKS 4       /* pointers to C functions in Go's runtime */
