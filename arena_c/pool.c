@@ -165,8 +165,11 @@ static int pool_none_lives(const upfront_pool *p, uint64_t index) {
 uint64_t upfront_pool_next(const upfront_pool *p, uint64_t index) {
     if (p == NULL)
         return 0;
-    while (index < p->count && *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE)
+    while (index < p->count && *upfront_pool_state(p, index) != UPFRONT_CHUNK_LIVE) {
+        if (*upfront_pool_state(p, index) == UPFRONT_CHUNK_FRESH)
+            return p->count; /* and so are all after it */
         index = index % 8 == 0 && index + 8 <= p->count && pool_none_lives(p, index) ? index + 8 : index + 1;
+    }
     return index < p->count ? index : p->count;
 }
 

@@ -115,15 +115,20 @@ func (p *Pool) NextLive(gen, index uint64) uint64 {
 	}
 	count := uint64(p.Count)
 	// eight states in a word, the lowest index in the top byte
-	for ; index|7 < count; index = index&^7 + 8 {
-		states := *(*uint64)(unsafe.Pointer(p.State(index | 7))) ^ ChunkLive*eachByte
+	last, mask := index|7, beyond>>(index%8*8)
+	for at := unsafe.Pointer(p.State(last)); last < count; last, at = last+8, unsafe.Add(at, -8) {
+		states := *(*uint64)(at) ^ ChunkLive*eachByte
 		// the upper bit is set in each byte that isn't 0
 		dead := (states&lowBits + lowBits) | states | lowBits
-		if live := ^dead & (beyond >> (index % 8 * 8)); live != 0 {
-			return (index | 7) + 1 - uint64(bits.Len64(live))/8
+		if live := ^dead & mask; live != 0 {
+			return last + 1 - uint64(bits.Len64(live))/8
 		}
+		if uint8(states) == ChunkFresh^ChunkLive { // so are all chunks after it
+			return beyond
+		}
+		mask = beyond
 	}
-	for ; index < count; index++ {
+	for index = max(index, last&^7); index < count; index++ {
 		if *p.State(index) == ChunkLive {
 			return index
 		}

@@ -211,8 +211,8 @@ void upfront_pool_close(upfront_pool *p);
  * memory: the last chunk's is first. Cost: O(count). */
 void upfront_pool_remark(upfront_pool *p, const uint8_t *states);
 
-/* Returns the index of the first live chunk from `index` on, or count. Cost: O(count), eight chunks
- * a step. */
+/* Returns the index of the first live chunk from `index` on, or count. Cost: O(n) for the n chunks
+ * that were ever taken, eight chunks a step. */
 uint64_t upfront_pool_next(const upfront_pool *p, uint64_t index);
 
 /* Returns the largest number of chunks that were live at once. Cost: O(log count). */

@@ -46,6 +46,7 @@ var targets = []target{
 	{work: "C pool 64 random", who: []string{library}, most: 0.85, of: byHand, gate: instructions},
 	{work: "C pool 256 LIFO", who: []string{unzeroed}, most: 1.35, of: byHand, gate: instructions},
 	{work: "C pool 256 random", who: []string{unzeroed}, most: 0.85, of: byHand, gate: instructions},
+	{work: "C all, none taken", who: []string{library, handles}, most: 10, gate: instructions},
 	{work: "C all, none live", who: []string{library}, most: 200, gate: instructions},
 	{work: "C all, none live", who: []string{handles}, most: 200, gate: instructions},
 	{work: "C all, a tenth live", who: []string{library}, most: 1.3, of: byHand, gate: instructions},

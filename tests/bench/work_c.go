@@ -22,7 +22,7 @@ const (
 
 var workC = work{
 	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order " +
-		"(random); a loop over 4096 chunks, with none, a tenth or all live",
+		"(random); a loop over 4096 chunks, none of them taken before, or with none, a tenth or all live",
 	absent: "The arena experiment can't free one object. C and hand-written Go neither zero nor check.",
 	loops: []loop{
 		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant {
@@ -37,14 +37,17 @@ var workC = work{
 		{name: "C pool 256 random", unit: "get+put", units: chunkCount, enter: func() []contestant {
 			return enter256(true)
 		}},
+		{name: "C all, none taken", unit: "thousand chunks", units: perLoop, enter: func() []contestant {
+			return enterAll(0, noneLive)
+		}},
 		{name: "C all, none live", unit: "thousand chunks", units: perLoop, enter: func() []contestant {
-			return enterAll(noneLive)
+			return enterAll(loopCount, noneLive)
 		}},
 		{name: "C all, a tenth live", unit: "thousand chunks", units: perLoop, enter: func() []contestant {
-			return enterAll(tenthLive)
+			return enterAll(loopCount, tenthLive)
 		}},
 		{name: "C all, all live", unit: "thousand chunks", units: perLoop, enter: func() []contestant {
-			return enterAll(allLive)
+			return enterAll(loopCount, allLive)
 		}},
 	},
 }
@@ -297,11 +300,11 @@ func noneLive(int) bool    { return false }
 func tenthLive(i int) bool { return i%10 == 3 }
 func allLive(int) bool     { return true }
 
-// enterAll sums up the values of the live chunks. It fills the pool first, and then puts the other
-// chunks.
+// enterAll sums up the values of the live chunks. It takes some chunks first, and then puts those
+// that don't live.
 //
 //go:noinline
-func enterAll(lives func(i int) bool) []contestant {
+func enterAll(taken int, lives func(i int) bool) []contestant {
 	slab := make([]slot, loopCount)
 	b, end := scratches(1, 4*loopCount*uint64(unsafe.Sizeof(object{})))
 	s := b.Scratch(0, 0).Open("pools")
@@ -310,7 +313,7 @@ func enterAll(lives func(i int) bool) []contestant {
 		x, named *object
 		handle   arena.Handle[object]
 	}
-	list := make([]both, loopCount)
+	list := make([]both, taken)
 	for i := range list {
 		list[i].x = pool.Get()
 		list[i].named, list[i].handle = named.Get()

@@ -116,6 +116,32 @@ static void pool_misuse(void) {
 }
 
 /* The reciprocal is exact at both ends of every chunk of the largest pool. */
+/* upfront_pool_next in pools of 20 chunks, with each number of them taken, and half of those put or
+ * all but one. */
+static void pool_walk(void) {
+    enum { CHUNKS = 20 };
+    unsigned char *w = window_new(WINDOW);
+    uint64_t seed = 20, taken, round, i, next;
+    for (round = 0; round < 40; round++)
+        for (taken = 1; taken <= CHUNKS; taken++) {
+            upfront_pool *p = upfront_pool_make(w, 64 + upfront_pool_size(8, 8, CHUNKS, 0), 8, 8, 0);
+            uint64_t keeps = round % 2 ? UINT64_C(1) << next_random(&seed) % taken : next_random(&seed);
+            CHECK_EQ(p->count, CHUNKS);
+            for (i = 0; i < taken; i++)
+                CHECK(upfront_pool_get(p, p->gen) != NULL);
+            for (i = 0; i < taken; i++)
+                if ((keeps >> i & 1) == 0)
+                    CHECK_EQ(upfront_pool_put(p, p->gen, upfront_pool_chunk(p, i)), UPFRONT_OK);
+            for (i = next = CHUNKS; i-- != 0;) {
+                if (i < taken && (keeps >> i & 1))
+                    next = i;
+                CHECK_EQ(upfront_pool_next(p, i), next);
+            }
+            upfront_pool_close(p);
+        }
+    window_free(w, WINDOW);
+}
+
 static void pool_reciprocal(void) {
     static const uint64_t strides[] = {8, 16, 24, 40, 56, 1000, 4096, 65528, 1 << 20, (1 << 26) + 8,
         (UINT64_C(1) << 30) + 8};
@@ -140,5 +166,6 @@ void test_pool(void) {
     pool_init_refuses();
     pool_make_refuses();
     pool_misuse();
+    pool_walk();
     pool_reciprocal();
 }
