@@ -145,6 +145,8 @@ const twinMost = 1.15
 // twinOf returns the contestant that is a row's twin, or "" if the row has none.
 func twinOf(work string) string {
 	switch letter := work[0]; {
+	case strings.HasPrefix(work, "C pool"):
+		return checkedByHand
 	case letter == 'G':
 		return goHeap
 	case letter <= 'F':
@@ -160,11 +162,6 @@ var dearer = map[[2]string]struct {
 	why  string
 }{
 	{"B mixed sizes", byNumber}:             {1.5, "the alignment is checked"},
-	{"C pool 64 LIFO", library}:             {2.25, "Put checks that x is a live chunk of an open pool; Get zeroes"},
-	{"C pool 64 LIFO", unzeroed}:            {2, "Put checks, as above"},
-	{"C pool 64 random", library}:           {2.15, "Put checks; Get zeroes"},
-	{"C pool 256 LIFO", unzeroed}:           {2, "Put checks"},
-	{"C pool 256 random", unzeroed}:         {2, "Put checks"},
 	{"C all, a tenth live", library}:        {1.35, "the body may close the pool"},
 	{"C all, a tenth live", handles}:        {1.35, "the body may close the pool"},
 	{"C all, all live", library}:            {1.25, "the body may close the pool"},

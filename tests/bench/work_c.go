@@ -17,13 +17,14 @@ const (
 	chunkCount = 1024 // of a pool
 	lifoDepth  = 8    // chunks taken before as many are put, newest first
 
-	unzeroed = "upfront, unzeroed"
+	unzeroed      = "upfront, unzeroed"
+	checkedByHand = "hand-written Go, checked"
 )
 
 var workC = work{
 	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order " +
 		"(random); a loop over 4096 chunks, none of them taken before, or with none, a tenth or all live",
-	absent: "The arena experiment can't free one object. C and hand-written Go neither zero nor check.",
+	absent: "The arena experiment can't free one object. C and hand-written Go neither zero nor check, except where they are called checked.",
 	loops: []loop{
 		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant {
 			return enter64(false)
@@ -89,8 +90,8 @@ func enter64(random bool) []contestant {
 	if random {
 		zeroed, raw = shuffled[object], shuffledUnzeroed[object]
 	}
-	list := []contestant{poolC(64, random), poolByHand(64, random), poolUpfront(library, objects, zeroed),
-		poolUpfront(unzeroed, objects, raw)}
+	list := []contestant{poolC(64, random), poolByHand(64, random), poolChecked[object](random, true),
+		poolUpfront(library, objects, zeroed), poolUpfront(unzeroed, objects, raw)}
 	return append(list, poolPeers(random)...)
 }
 
@@ -100,7 +101,8 @@ func enter256(random bool) []contestant {
 	if random {
 		raw = shuffledUnzeroed[large]
 	}
-	return []contestant{poolByHand(256, random), poolUpfront(unzeroed, larges, raw)}
+	return []contestant{poolByHand(256, random), poolChecked[large](random, false),
+		poolUpfront(unzeroed, larges, raw)}
 }
 
 //go:noinline
@@ -149,6 +151,44 @@ func poolByHand(size uintptr, random bool) contestant {
 			}
 		}
 		return inspectChunks(held[:], int(size/8), false)
+	}}
+}
+
+// poolChecked is poolByHand with a pool whose Put checks.
+//
+//go:noinline
+func poolChecked[T chunk](random, zeroes bool) contestant {
+	p, keep := bump.NewChecked[T](chunkCount, zeroes), new([chunkCount]*T)
+	if random {
+		return contestant{who: checkedByHand, run: func(n int) uint64 {
+			for range n {
+				for i := range keep {
+					x := p.Get()
+					(*x)[1] = uint64(i)
+					keep[i] = x
+				}
+				for _, j := range order {
+					p.Put(keep[j])
+				}
+			}
+			return lookChunks(keep[:], false)
+		}}
+	}
+	return contestant{who: checkedByHand, run: func(n int) uint64 {
+		var held [lifoDepth]*T
+		for range n {
+			for r := 0; r < chunkCount; r += lifoDepth {
+				for i := range lifoDepth {
+					x := p.Get()
+					(*x)[1] = uint64(i)
+					held[i] = x
+				}
+				for i := lifoDepth - 1; i >= 0; i-- {
+					p.Put(held[i])
+				}
+			}
+		}
+		return lookChunks(held[:], false)
 	}}
 }
 
