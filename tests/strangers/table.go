@@ -20,7 +20,7 @@ func table(chosen []program, seen map[string][]figures) string {
 				twin = f
 			}
 			fmt.Fprintf(&b, "| %s, %s | %s | %s | %s | %s | %d |\n", p.name, v.name,
-				cell("%.2f", f.CPU, twin.CPU, v.cpu, i),
+				cell("%.2f", f.CPU, twin.CPU, mostCPU, i),
 				cell("%.1f", f.Garbage, twin.Garbage, mostGarbage, i),
 				cell("%.0f", f.Slowest, twin.Slowest, mostSlowest, i),
 				cell("%.1f", f.Resident, twin.Resident, mostResident, i), codeLines(v.file))
