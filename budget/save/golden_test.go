@@ -2,7 +2,9 @@ package save_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,19 +15,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/upfront-mem/upfront/arena"
+	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget/save"
 	"github.com/upfront-mem/upfront/scope"
 	"github.com/upfront-mem/upfront/scope/container"
 )
 
-var goldenUpdate = flag.Bool("update", false, "write golden files that are missing; existing ones stay")
+var (
+	goldenUpdate = flag.Bool("update", false, "write golden files that are missing; existing ones stay")
+	goldenOther  = flag.Bool("other", false, "another build wrote the golden files")
+)
 
 // golden is a ring with a played state in snapshot 1, for a file of testdata.
 type golden struct {
 	name string
 	ring *save.Ring
-	// plays continues from a snapshot.
-	plays func(t *testing.T, number uint64)
+	// plays continues from a snapshot, and returns the number of a snapshot after that play.
+	plays func(t *testing.T, number uint64) (after uint64)
 }
 
 // goldens returns a state of each kind. The types and the play never change: a file of each form of
@@ -48,20 +54,29 @@ func goldens(t *testing.T) []golden {
 	heaps := newHostilePacked(t)
 	versions, reds := moods(t, 2, 4)
 	return []golden{
-		{"pond", p.ring, func(t *testing.T, number uint64) { playFrom(t, p, number) }},
-		{"shelf", x.ring, func(t *testing.T, number uint64) {
+		{"pond", p.ring, func(t *testing.T, number uint64) uint64 { playFrom(t, p, number); return number + 1 }},
+		{"shelf", x.ring, func(t *testing.T, number uint64) uint64 {
 			require.NoError(t, x.ring.Restore(background, number))
 			x.survives(t, rand.New(rand.NewPCG(1, 2)))
+			return 3
 		}},
-		{"hall", b.ring, func(t *testing.T, number uint64) {
+		{"hall", b.ring, func(t *testing.T, number uint64) uint64 {
 			require.NoError(t, b.ring.Restore(background, number))
-			assert.EqualValues(t, -1, b.hall.Lamps.Get(b.region.Base())[3].Left)
+			lamp := &b.hall.Lamps.Get(b.region.Base())[3]
+			assert.EqualValues(t, -1, lamp.Left)
+			lamp.Left = 7
+			require.NoError(t, b.ring.Take(2))
+			return 2
 		}},
-		{"moods", versions, func(t *testing.T, number uint64) {
+		{"moods", versions, func(t *testing.T, number uint64) uint64 {
 			require.NoError(t, versions.Restore(background, number))
 			assert.Nil(t, reds.At(0))
+			_, red := reds.Get()
+			reds.Put(red)
+			require.NoError(t, versions.Take(2))
+			return 2
 		}},
-		{"heaps", heaps.ring, func(t *testing.T, number uint64) { heaps.playOn(t, number) }},
+		{"heaps", heaps.ring, func(t *testing.T, number uint64) uint64 { heaps.playOn(t, number); return 2 }},
 	}
 }
 
@@ -97,9 +112,11 @@ type moody struct {
 }
 
 // TestGoldenFiles: each file that a version of the package has written is read by this one, holds
-// the same snapshot, and play goes on from it.
+// the same snapshot, and play goes on from it. This version writes the same bytes. The changes of
+// that play are a delta, which also has a file. TestBuilds runs it with the files of other builds.
 func TestGoldenFiles(t *testing.T) {
-	files, err := filepath.Glob("testdata/form*/*.save")
+	pattern := "testdata/form*/*.save"
+	files, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	seen := map[string]bool{}
 	for _, name := range files {
@@ -108,9 +125,12 @@ func TestGoldenFiles(t *testing.T) {
 	if *goldenUpdate {
 		for _, g := range goldens(t) {
 			if name := filepath.Join("testdata", newestForm, g.name+".save"); !seen[g.name+".save"] {
+				seen[g.name+".save"] = true
 				require.NoError(t, os.WriteFile(name, written(t, g.ring, 1), 0o600))
 			}
 		}
+		files, err = filepath.Glob(pattern)
+		require.NoError(t, err)
 	}
 	for _, name := range files {
 		i := slices.IndexFunc(goldens(t), func(g golden) bool { return g.name+".save" == filepath.Base(name) })
@@ -118,6 +138,9 @@ func TestGoldenFiles(t *testing.T) {
 		g := goldens(t)[i]
 		file, err := os.ReadFile(name)
 		require.NoError(t, err)
+		if !arena_c.Checked && !*goldenOther { // a checked build's file has more names
+			assert.True(t, bytes.Equal(file, written(t, g.ring, 1)), "%s: this version writes other bytes", name)
+		}
 		image := save.Image(g.ring, 1)
 		number, err := g.ring.Read(bytes.NewReader(file))
 		require.NoError(t, err, name)
@@ -125,9 +148,31 @@ func TestGoldenFiles(t *testing.T) {
 		assert.Equal(t, image, save.Image(g.ring, 1), name)
 		_, err = save.ReadFile(bytes.NewReader(file))
 		require.NoError(t, err)
-		g.plays(t, 1)
+		goldenDelta(t, g)
 	}
 	assert.Len(t, seen, len(goldens(t)), "each kind of state has a file; -update writes it")
+}
+
+// goldenDelta plays from snapshot 1, and compares the changes with the file of a delta. The file's
+// delta makes the same snapshot.
+func goldenDelta(t *testing.T, g golden) {
+	number := g.plays(t, 1)
+	image := save.Image(g.ring, number)
+	delta, err := g.ring.Delta(nil, 1, number)
+	require.NoError(t, err)
+	name := filepath.Join("testdata", "deltas", g.name+".delta")
+	file, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) && *goldenUpdate {
+		require.NoError(t, os.WriteFile(name, delta, 0o600))
+		file = delta
+	} else {
+		require.NoError(t, err, "-update writes it")
+	}
+	assert.True(t, bytes.Equal(file, delta), "%s: this version plays or writes other bytes", name)
+	applied, err := g.ring.Apply(file)
+	require.NoError(t, err, name)
+	assert.Equal(t, number, applied)
+	assert.Equal(t, image, save.Image(g.ring, number), name)
 }
 
 // newestForm is the folder of the newest form of the format.
