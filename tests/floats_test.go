@@ -18,7 +18,7 @@ import (
 
 // TestFloats compares the states and results of one program on several targets. The program has
 // products that a compiler may fuse, the same products with conversions, and computed NaNs. Lines
-// that begin with the same word are equal, or differ, together.
+// that begin with the same word are equal, or differ, together. TestBuilds has more targets.
 func TestFloats(t *testing.T) {
 	step.Needs(t, step.Check)
 	if runtime.GOARCH != "amd64" {
@@ -34,10 +34,6 @@ func TestFloats(t *testing.T) {
 		out := output(t, ".", nil, run[0], run[1:]...)
 		return strings.Split(strings.TrimSpace(out), "\n")
 	}
-	emulate := func(cpu string) []string {
-		tools(t, "qemu-x86_64-static")
-		return []string{"qemu-x86_64-static", "-cpu", cpu}
-	}
 	here := lines(t, "amd64", []string{"GOAMD64=v1"})
 	require.Greater(t, len(here), 60)
 	check := func(t *testing.T, there []string, differing string) {
@@ -52,14 +48,6 @@ func TestFloats(t *testing.T) {
 			}
 		}
 	}
-	t.Run("v3", func(t *testing.T) {
-		step.Needs(t, step.Gate) // arm64 fuses the same products
-		var run []string
-		if x := cpu.X86; !x.HasFMA || !x.HasAVX2 || !x.HasBMI1 || !x.HasBMI2 {
-			run = emulate("max")
-		}
-		check(t, lines(t, "v3", []string{"GOAMD64=v3"}, run...), "fused")
-	})
 	t.Run("arm64", func(t *testing.T) {
 		tools(t, "aarch64-linux-gnu-gcc", "qemu-aarch64-static")
 		there := lines(t, "arm64", []string{"GOARCH=arm64", "CC=aarch64-linux-gnu-gcc"}, "qemu-aarch64-static", "-L",
@@ -71,7 +59,8 @@ func TestFloats(t *testing.T) {
 		if !cpu.X86.HasFMA {
 			t.Skip("on a processor with FMA, UPFRONT_STEP=check go test ./tests runs it")
 		}
-		there := lines(t, "amd64", []string{"GOAMD64=v1"}, emulate("qemu64")...)
+		tools(t, "qemu-x86_64-static")
+		there := lines(t, "amd64", []string{"GOAMD64=v1"}, "qemu-x86_64-static", "-cpu", "qemu64")
 		check(t, there, "none")
 		i := slices.IndexFunc(here, func(line string) bool { return strings.HasSuffix(line, " Exp") })
 		assert.NotEqual(t, here[i], there[i])

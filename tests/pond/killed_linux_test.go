@@ -196,6 +196,40 @@ func uninterrupted(t *testing.T, number, tick int) uint64 {
 	return hash
 }
 
+// TestHashes: the rooms of a script have the recorded hashes after 30 rounds, and after 30 more
+// from the checkpoints, in every build and on every target. If POND_HASHES names a file, the test
+// plays 30 rounds only: from the checkpoints there, or from the start if there is no file.
+func TestHashes(t *testing.T) {
+	step.Machine(t, step.Loopback())
+	name, halves := os.Getenv("POND_HASHES"), 1
+	if name == "" {
+		name, halves = filepath.Join(t.TempDir(), "pond"), 2
+	}
+	for range halves {
+		want := [3]uint64{0x9784e97b335a8d92, 0x15a1eb20abaa93c8, 0x8ad61239412b6ab2}
+		if _, err := os.Stat(name); err == nil {
+			want = [3]uint64{0x3c4d887405d2e5f0, 0xcd0f0699eba01a51, 0x7e1401b60f6e6aec}
+		}
+		b, s, err := scriptServer(name, len(want))
+		require.NoError(t, err)
+		for range 30 {
+			for number := range s.rooms {
+				scriptTick(s, number)
+			}
+			s.step()
+		}
+		var hashes [len(want)]uint64
+		for i, room := range s.rooms {
+			hashes[i], err = room.ring.Hash(uint64(room.hall.Tick))
+			require.NoError(t, err)
+		}
+		assert.Equal(t, want, hashes, "if the game has changed on purpose, record its hashes here")
+		t.Logf("%#x", hashes)
+		require.NoError(t, s.checkpoints.Sync()) // a copy of the file counts
+		end(t, b, s)
+	}
+}
+
 // TestResume: a player of a killed program plays on in the next one, without a join.
 func TestResume(t *testing.T) {
 	step.Machine(t, step.Loopback())
