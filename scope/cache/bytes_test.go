@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -315,34 +314,6 @@ func TestBytesExamined(t *testing.T) {
 	})
 }
 
-// TestBytesGoroutines: several goroutines use a cache with shards, and find only values of their
-// keys.
-func TestBytesGoroutines(t *testing.T) {
-	inScope(t, 1<<20, func(s scope.Scope) {
-		c := cache.NewBytes(s, 1<<20, cache.Options{Shards: 4})
-		var all sync.WaitGroup
-		for n := range 4 {
-			all.Go(func() {
-				r := rand.New(rand.NewPCG(uint64(n), 1))
-				for range 20_000 {
-					key := fmt.Appendf(nil, "%d", r.IntN(20_000))
-					switch value, ok := c.Get(nil, key); {
-					case ok:
-						assert.Equal(t, string(key)+"!", string(value[:len(key)+1]))
-					case r.IntN(10) == 0:
-						c.Delete(key)
-					default:
-						assert.NoError(t,
-							c.Set(key, append(append(append([]byte{}, key...), '!'), make([]byte, r.IntN(90))...)))
-					}
-				}
-			})
-		}
-		all.Wait()
-		require.NoError(t, c.Walk())
-	})
-}
-
 // TestBytesResize: a smaller cache keeps the newest entries of its main queue, and Trim returns the
 // pages that are free.
 func TestBytesResize(t *testing.T) {
@@ -375,31 +346,6 @@ func TestBytesResize(t *testing.T) {
 		require.InDelta(t, full, int(c.Stats().Entries), float64(full)/50)
 		requirePanic(t, "Resize of a cache.Bytes to 4194305 bytes: from ", func() { c.Resize(4<<20 + 1) })
 		requirePanic(t, "Resize of a cache.Bytes to 400000 bytes", func() { c.Resize(400_000) })
-	})
-}
-
-// TestBytesResizeGoroutines: several goroutines set the size of a cache while others fill it and
-// read its figures. The race detector finds an access without a lock.
-func TestBytesResizeGoroutines(t *testing.T) {
-	inScope(t, 1<<20, func(s scope.Scope) {
-		c := cache.NewBytes(s, 1<<20, cache.Options{Shards: 4})
-		var all sync.WaitGroup
-		for n := range 3 {
-			all.Go(func() {
-				for i := range 300 {
-					c.Resize((2 + n) << 18 >> (i % 2))
-				}
-			})
-			all.Go(func() {
-				for i := range 3000 {
-					assert.NoError(t, c.Set(fmt.Appendf(nil, "%d", i*3+n), make([]byte, 400)))
-					st := c.Stats()
-					assert.Less(t, st.Padding, uint64(1<<20))
-				}
-			})
-		}
-		all.Wait()
-		require.NoError(t, c.Walk())
 	})
 }
 
