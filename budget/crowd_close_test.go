@@ -17,11 +17,54 @@ import (
 	"github.com/upfront-mem/upfront/tests/step"
 )
 
-// TestCrowdCloses: owners and visitors continue while the budget closes, with contexts that end at
-// any time; each call returns.
+// waitOnce waits for bytes, for scratch with a pin, for a pin, or for a slot. While a slot is
+// released, a Close is refused.
+func waitOnce(ctx context.Context, b *budget.Budget, random *rand.Rand, d *budget.Reader, slots bool) error {
+	switch kind := random.IntN(4); {
+	case kind == 0 && slots:
+		room, err := b.Slots("room").AcquireWait(ctx)
+		for err == nil {
+			err = room.Release(background)
+			if err == nil {
+				return nil
+			}
+			if errors.Is(err, budget.ErrLoading) {
+				err = nil
+			}
+		}
+		return err
+	case kind == 1:
+		r, err := b.Quota("query").Reserve(ctx, random.Uint64N(10))
+		if err == nil {
+			err = r.Grow(random.Uint64N(3))
+			r.Release()
+		}
+		return err
+	case kind == 2:
+		l, err := b.Lease(ctx)
+		if err == nil {
+			err = errors.Join(l.Reader(b.Region("systems")).PinContext(ctx), l.Release())
+		}
+		return err
+	default:
+		err := d.PinContext(ctx)
+		if err == nil {
+			d.Unpin()
+		}
+		return err
+	}
+}
+
+// TestCrowdCloses: owners, visitors and goroutines that wait continue while the budget closes, with
+// contexts that end at any time; each call returns.
 func TestCrowdCloses(t *testing.T) {
-	for round := range step.Pick(2, 8, 200) {
-		b := open(t, rooms(round%2 == 0))
+	var waits atomic.Int64
+	for round := range step.Pick(2, 5, 200) {
+		enough := waits.Load() + step.Pick[int64](0, 0, 5000)
+		plan := rooms(round%2 == 0)
+		plan.Regions[1].Waiters = 4
+		plan.Quotas = []budget.QuotaPlan{{Name: "query", Size: 12}}
+		b := open(t, plan)
 		var all sync.WaitGroup
 		// without it a load may always be running, and Close is refused forever
 		var stop atomic.Bool
@@ -98,12 +141,34 @@ func TestCrowdCloses(t *testing.T) {
 				}
 			})
 		}
+		for i := range uint64(2) {
+			d := b.Region("systems").Reader("waits")
+			random := rand.New(rand.NewPCG(uint64(round), 10+i))
+			all.Go(func() {
+				for {
+					ctx, cancel := context.WithTimeout(background, time.Duration(random.IntN(50))*time.Microsecond)
+					err := waitOnce(ctx, b, random, d, !stop.Load())
+					cancel()
+					waits.Add(1)
+					runtime.Gosched()
+					if told(err) {
+						return
+					}
+				}
+			})
+		}
 		all.Go(func() {
-			for !b.Closed() {
+			for !stop.Load() && !b.Closed() {
+				told(b.Region("systems").Rewind(background))
+				_, err := budget.Load(background, b.Region("systems"), func(s scope.Scope) (*frog, error) {
+					return frogs.New(s), nil
+				})
+				told(err)
 				_ = b.Published().String()
+				runtime.Gosched()
 			}
 		})
-		for asked.Load() < int64(round%20) {
+		for asked.Load() < int64(round%20) || waits.Load() < enough {
 			runtime.Gosched()
 		}
 		for tries := 0; ; tries++ {
@@ -120,4 +185,5 @@ func TestCrowdCloses(t *testing.T) {
 		}
 		all.Wait()
 	}
+	t.Logf("%d waits", waits.Load())
 }

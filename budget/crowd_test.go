@@ -3,6 +3,7 @@ package budget_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -26,9 +27,10 @@ type crowd struct {
 	b     *budget.Budget
 	shown [4]atomic.Pointer[show] // by the owner's number
 	level atomic.Pointer[show]
+	left  chan budget.Region // slots of OnWarn
 
-	stop                                     atomic.Bool
-	loads, refused, failed, visits, released atomic.Int64
+	stop                                             atomic.Bool
+	loads, refused, failed, visits, released, warned atomic.Int64
 }
 
 type show struct {
@@ -110,13 +112,27 @@ func (c *crowd) own(number int, random *rand.Rand) {
 			c.rewound(room.Rewind(c.t.Context()))
 		}
 	}
-	for err = room.Release(c.t.Context()); errors.Is(err, budget.ErrLoading); err = room.Release(c.t.Context()) {
-		runtime.Gosched()
-	}
-	c.rewound(err)
+	c.release(room)
 	c.released.Add(1)
 	assert.Nil(c.t, last.Get())
 	assert.ErrorIs(c.t, room.Rewind(c.t.Context()), budget.ErrClosed, "it was released")
+}
+
+// release releases a room once no load shuts it out.
+func (c *crowd) release(room budget.Region) {
+	err := room.Release(c.t.Context())
+	for ; errors.Is(err, budget.ErrLoading); err = room.Release(c.t.Context()) {
+		runtime.Gosched()
+	}
+	c.rewound(err)
+}
+
+// watch reads figures, and releases the slots of OnWarn.
+func (c *crowd) watch() {
+	_, _ = c.b.Published().String(), c.b.Slots("room").Available()
+	for len(c.left) > 0 {
+		c.release(<-c.left)
+	}
 }
 
 func (c *crowd) rewound(err error) {
@@ -194,19 +210,45 @@ func (c *crowd) drive(random *rand.Rand) {
 	}
 }
 
+// warn is the budget's OnWarn. It calls the budget back.
+func (c *crowd) warn(w budget.Warning) {
+	assert.GreaterOrEqual(c.t, 100*w.Used, uint64(w.Share)*w.Size)
+	switch n := c.warned.Add(1); n % 5 {
+	case 0:
+		_ = c.b.Published().String()
+	case 1:
+		if room, err := c.b.Slots("room").Acquire(); err == nil {
+			assert.NotEqual(c.t, w.Arena, fmt.Sprint("room ", room.Slot()), "a free slot warns")
+			c.left <- room // the load that warns may be of a region below
+		}
+	case 2:
+		c.hire(rand.New(rand.NewPCG(uint64(n), 1)))
+	case 3:
+		if w.Arena == "level" {
+			assert.ErrorIs(c.t, c.b.Region("level").Rewind(c.t.Context()), budget.ErrLoading)
+		}
+	case 4:
+		_, err := budget.Load(c.t.Context(), c.b.Region("aside"), func(s scope.Scope) (*frog, error) {
+			return frogs.New(s), nil
+		})
+		c.rewound(err)
+	}
+}
+
 // TestCrowd runs the whole crowd at once. The race build checks every access.
 func TestCrowd(t *testing.T) {
-	plan := budget.Plan{Name: "crowd", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
-		{Name: "level", Size: 64 * budget.KiB}, {Name: "room", Size: 64 * budget.KiB, Slots: 3}},
+	c := &crowd{t: t, left: make(chan budget.Region, 3)}
+	c.b = open(t, budget.Plan{Name: "crowd", Regions: []budget.RegionPlan{{Name: "systems", Size: 64 * budget.KiB},
+		{Name: "level", Size: 64 * budget.KiB, Warn: 1}, {Name: "room", Size: 64 * budget.KiB, Slots: 3, Warn: 1},
+		{Name: "aside", Size: 64 * budget.KiB, On: budget.Root}},
 		Frame:   budget.FramePlan{Buffers: 2, Size: 64 * budget.KiB},
-		Scratch: budget.ScratchPlan{Workers: 2, Size: 64 * budget.KiB}}
-	c := &crowd{t: t, b: open(t, plan)}
+		Scratch: budget.ScratchPlan{Workers: 2, Size: 64 * budget.KiB}, OnWarn: c.warn})
 	first := &show{}
 	for i := range first.readers {
 		first.readers[i] = c.b.Region("level").Reader("visitor")
 	}
 	c.level.Store(first)
-	rounds := step.Pick(20, 200, 200)
+	rounds := step.Pick(20, 200, 100_000)
 	time.AfterFunc(step.Time(), func() { c.stop.Store(true) })
 	var all sync.WaitGroup
 	begin := func(seed int, step func(random *rand.Rand)) {
@@ -226,11 +268,17 @@ func TestCrowd(t *testing.T) {
 		begin(20+i, func(random *rand.Rand) { c.hire(random) })
 	}
 	begin(30, c.drive)
-	begin(31, func(*rand.Rand) { _, _ = c.b.Published().String(), c.b.Slots("room").Available() })
+	begin(31, func(*rand.Rand) { c.watch() })
 	all.Wait()
+	c.watch()
 	assert.Equal(t, 3, c.b.Slots("room").Available())
 	requireWalk(t, c.b)
-	t.Logf("%d loads, %d refused, %d failed, %d visits, %d rooms released", c.loads.Load(), c.refused.Load(),
-		c.failed.Load(), c.visits.Load(), c.released.Load())
+	warnings := 0
+	for _, a := range c.b.Published().Arenas {
+		warnings += a.Warnings
+	}
+	assert.EqualValues(t, c.warned.Load(), warnings)
+	t.Logf("%d loads, %d refused, %d failed, %d visits, %d rooms released, %d warnings", c.loads.Load(),
+		c.refused.Load(), c.failed.Load(), c.visits.Load(), c.released.Load(), warnings)
 	require.NotZero(t, c.loads.Load())
 }

@@ -2,8 +2,11 @@ package budget_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 func leasePlan(workers int) budget.Plan {
@@ -49,32 +53,80 @@ func TestAGoroutineFindsItsScratchAgain(t *testing.T) {
 	}
 }
 
+// borrower is a goroutine that leases scratch.
+type borrower struct {
+	*rand.Rand
+	t      *testing.T
+	b      *budget.Budget
+	w      watched
+	closes bool          // the budget, meanwhile; so scratch isn't used
+	kept   *atomic.Int64 // leases that Close ended
+}
+
+// errBorrower is the cause of the contexts that end.
+var errBorrower = errors.New("the borrower gives up")
+
+// step leases once, and reports whether it may again.
+func (r *borrower) step() bool {
+	ctx, cancel := context.WithCancelCause(background)
+	defer cancel(nil)
+	switch r.IntN(6) {
+	case 0:
+		cancel(errBorrower)
+	case 1:
+		go cancel(errBorrower)
+	case 2:
+		time.AfterFunc(time.Duration(r.IntN(20))*time.Microsecond, func() { cancel(errBorrower) })
+	}
+	l, err := r.b.Lease(ctx)
+	switch {
+	case r.closes && errors.Is(err, budget.ErrClosed):
+		return false
+	case err != nil:
+		return assert.ErrorIs(r.t, err, context.Canceled) && assert.Equal(r.t, errBorrower, context.Cause(ctx))
+	case r.IntN(40) == 0: // another one, while it has this one
+		more, end := context.WithTimeout(background, 10*time.Microsecond)
+		defer end()
+		if l, err := r.b.Lease(more); err == nil {
+			r.release(l)
+		}
+	}
+	return (r.closes || r.w.use(l.Scratches)) && r.release(l)
+}
+
+func (r *borrower) release(l budget.Lease) bool {
+	err := l.Release()
+	if r.closes && errors.Is(err, budget.ErrClosed) {
+		r.kept.Add(1)
+		return false
+	}
+	return assert.NoError(r.t, err) && assert.Error(r.t, l.Release())
+}
+
 // TestNobodyWaitsForWhatIsFree: goroutines come, borrow, give up and release at once, as fast as
 // they can. No goroutine waits forever, no scratch is lost, and no two goroutines share a scratch
-// arena.
+// arena. In every other round a Close fails while finalizers of lent scratch run, and the next one
+// succeeds: then each call returns, and Close counts the leases that weren't released.
 func TestNobodyWaitsForWhatIsFree(t *testing.T) {
-	for workers := 1; workers <= 3; workers++ {
+	for round := range step.Pick(6, 24, 1200) {
+		workers, closes := 1+round%3, round%2 == 1
 		b := open(t, leasePlan(workers))
 		w := watchScratch(t, b, workers)
+		var kept atomic.Int64
 		var all sync.WaitGroup
 		for me := range uint64(6) {
+			r := &borrower{rand.New(rand.NewPCG(me, uint64(round))), t, b, w, closes, &kept}
 			all.Go(func() {
-				random := rand.New(rand.NewPCG(me, uint64(workers)))
-				for range 300 {
-					if me%3 == 2 { // most often it gives up
-						ctx, cancel := context.WithTimeout(background, time.Duration(random.IntN(20))*time.Microsecond)
-						if l, err := b.Lease(ctx); err == nil {
-							assert.NoError(t, l.Release())
-						}
-						cancel()
-						continue
-					}
-					l, err := b.Lease(background)
-					if !assert.NoError(t, err) || !w.use(l.Scratches) || !assert.NoError(t, l.Release()) {
-						return
-					}
+				for i := 0; (i < 300 || closes) && r.step(); i++ {
 				}
 			})
+		}
+		if closes {
+			text := closeLate(t, b)
+			all.Wait()
+			require.EqualValues(t, kept.Load(), b.Report().Leaks.Scratch)
+			require.Equal(t, kept.Load() != 0, strings.Contains(text, "never released"), text)
+			continue
 		}
 		all.Wait()
 		var lent []budget.Lease
@@ -86,6 +138,26 @@ func TestNobodyWaitsForWhatIsFree(t *testing.T) {
 		}
 		require.NoError(t, b.Close())
 	}
+}
+
+// closeLate closes b while other goroutines lease, and returns the text of the error. Before, a
+// Close fails because a finalizer runs that waits for it.
+func closeLate(t *testing.T, b *budget.Budget) string {
+	inside, failed := make(chan bool), make(chan bool)
+	l := take(t, b)
+	l.Scratch(0).Open("left").Defer(func() {
+		close(inside)
+		<-failed
+	})
+	var released sync.WaitGroup
+	released.Go(func() { assert.ErrorContains(t, l.Release(), "left") })
+	<-inside
+	assert.ErrorIs(t, b.Close(), budget.ErrLoading)
+	close(failed)
+	released.Wait()
+	err := b.Close()
+	require.ErrorContains(t, err, `left open at NextFrame, Release or Close: scope "left"`)
+	return err.Error()
 }
 
 // TestReleasePublishesWhatChanged: the published figures of released scratch equal the arenas' own.

@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 var leasedNumbers = scope.Plain[uint64]()
@@ -37,9 +39,11 @@ func numbered(n uint64) func(s scope.Scope) (*uint64, error) {
 }
 
 // TestLeaseIsAWorker: more requests than workers, each with a lease, read two regions that are
-// loaded again meanwhile. The plain counts of workers and the sums in their scratch are whole.
+// loaded again or emptied meanwhile. Some contexts end. The plain counts of workers and the sums in
+// their scratch are whole.
 func TestLeaseIsAWorker(t *testing.T) {
-	const workers, requests, each = 3, 8, 200
+	const workers, requests = 3, 8
+	each := step.Pick(200, 200, 20_000)
 	b := open(t, workersPlan(workers))
 	regions := [2]budget.Region{b.Region("map"), b.Region("styles")}
 	load := func(i int, n uint64) {
@@ -58,13 +62,17 @@ func TestLeaseIsAWorker(t *testing.T) {
 				case <-done:
 					return
 				default:
+					if n%5 == 0 {
+						require.NoError(t, regions[i].Rewind(background))
+					}
 					load(i, n)
 				}
 			}
 		})
 	}
-	for range requests {
+	for me := range uint64(requests) {
 		all.Go(func() {
+			random := rand.New(rand.NewPCG(me, 9))
 			var last [2]uint64
 			for range each {
 				l, err := b.Lease(background)
@@ -73,8 +81,17 @@ func TestLeaseIsAWorker(t *testing.T) {
 				}
 				assert.NoError(t, l.Scratch(0).Do("request", func(s scope.Scope) error {
 					for i, region := range regions {
-						reader := l.Reader(region)
-						if !assert.NoError(t, reader.PinContext(background)) {
+						reader, ctx := l.Reader(region), background
+						if random.IntN(4) == 0 {
+							end, cancel := context.WithCancel(background)
+							if ctx = end; random.IntN(2) == 0 {
+								cancel()
+							} else {
+								go cancel()
+							}
+						}
+						if err := reader.PinContext(ctx); err != nil {
+							assert.ErrorIs(t, err, ctx.Err())
 							continue
 						}
 						mine := leasedNumbers.New(s)

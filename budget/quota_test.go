@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -18,6 +19,7 @@ import (
 	"github.com/upfront-mem/upfront/arena_c"
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/platform"
+	"github.com/upfront-mem/upfront/tests/step"
 )
 
 func openQuotas(t testing.TB, quotas ...budget.QuotaPlan) *budget.Budget {
@@ -346,12 +348,26 @@ func TestQuotaObservedModel(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// TestQuotaCrowd: goroutines reserve, grow, shrink and end at any point. The sum never exceeds the
-// plan, all are served or end, and nothing is left.
+// TestQuotaCrowd: goroutines reserve, grow, shrink and end at any point, and OnWarn calls the quota
+// back. The sum never exceeds the plan, all are served or end, and nothing is left.
 func TestQuotaCrowd(t *testing.T) {
 	const size, tenants = 40, 3
-	b := openQuotas(t, budget.QuotaPlan{Name: "query", Size: size, Tenants: tenants, Tenant: 25, Waiters: 100,
-		Warn: 50})
+	var b *budget.Budget
+	var warned atomic.Int64
+	b, err := budget.Open(budget.Plan{Name: "db", Quotas: []budget.QuotaPlan{{Name: "query", Size: size,
+		Tenants: tenants, Tenant: 25, Waiters: 100, Warn: 50}}, OnWarn: func(budget.Warning) {
+		warned.Add(1)
+		q := b.Quota("query")
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		r, err := q.Reserve(ctx, 0)
+		assert.True(t, err == nil || errors.Is(err, context.Canceled), "%v", err)
+		r.Release()
+		assert.LessOrEqual(t, b.Published().Arena("query").Used, uint64(size))
+		_, err = q.Tenant("0")
+		assert.NoError(t, err)
+	}})
+	require.NoError(t, err)
 	q := b.Quota("query")
 	var sum, granted atomic.Int64
 	take := func(n int64) { assert.LessOrEqual(t, sum.Add(n), int64(size)) }
@@ -360,7 +376,7 @@ func TestQuotaCrowd(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(g), 3))
 		of := tenantOf(t, q, fmt.Sprint(g%tenants))
 		all.Go(func() {
-			for range 400 {
+			for range step.Pick(400, 400, 90_000) {
 				ctx, cancel := context.WithCancel(context.Background())
 				if r.IntN(3) == 0 {
 					time.AfterFunc(time.Duration(r.IntN(30))*time.Microsecond, cancel)
@@ -392,6 +408,8 @@ func TestQuotaCrowd(t *testing.T) {
 	all.Wait()
 	assert.NotZero(t, granted.Load())
 	end := b.Published().Arena("query")
+	assert.EqualValues(t, warned.Load(), end.Warnings)
+	assert.NotZero(t, warned.Load())
 	assert.Zero(t, end.Used)
 	assert.Zero(t, end.Waits.Waiting)
 	assert.LessOrEqual(t, end.Peak, uint64(size))
