@@ -70,7 +70,12 @@ func open(t testing.TB, plan budget.Plan) *budget.Budget {
 
 // newPond loads a pond with a ring of that many places.
 func newPond(t testing.TB, b *budget.Budget, name string, places int) *pond {
-	p := &pond{region: b.Region(name)}
+	return pondIn(t, b.Region(name), places)
+}
+
+// pondIn is newPond in a region or slot.
+func pondIn(t testing.TB, region budget.Region, places int) *pond {
+	p := &pond{region: region}
 	_, err := budget.Load(context.Background(), p.region, func(s scope.Scope) (*pond, error) {
 		copy(byteMaker.Slice(s, 1000), "what never changes")
 		p.state, p.room = save.Begin(p.region, s, roomMaker)
