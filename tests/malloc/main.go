@@ -3,7 +3,7 @@
 // Malloc runs programs in C, which know no allocator, over package arena/with/malloc:
 //
 //	malloc [-size 64MiB] [-reserve 0] [-runtime 64KiB] [-trim 0] [-fronts 0]
-//	       [-profile 512KiB] PROGRAM [NUMBER or NAME ...]
+//	       [-warn 0] [-profile 512KiB] PROGRAM [NUMBER or NAME ...]
 //
 // Without -size the static heap serves. The last line of the output is the result of the C program:
 // 0, or the line of work.c that found a fault.
@@ -24,6 +24,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -291,12 +292,20 @@ func (s *size) Set(text string) error {
 	return err
 }
 
+// onWarn is the OnWarn of the plan, while a program sets it.
+var onWarn atomic.Pointer[func(budget.Warning)]
+
 func open(c budget.CHeapPlan) (*budget.Budget, error) {
 	return budget.Open(budget.Plan{
 		Name:    "pond",
 		Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Pages:   budget.Pages{Prefault: budget.Off},
 		CHeap:   c,
+		OnWarn: func(w budget.Warning) {
+			if does := onWarn.Load(); does != nil {
+				(*does)(w)
+			}
+		},
 	})
 }
 
@@ -316,6 +325,7 @@ func run(arguments []string, out io.Writer) error {
 	after := flags.Duration("trim", 0, "the plan's trim")
 	var rate size
 	flags.Var(&rate, "profile", "the plan's profile; 0: the default, 1: none")
+	share := flags.Int("warn", 0, "the plan's warn, in percent")
 	fronts := flags.Int("fronts", 0, "the plan's fronts; 0: the default")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -326,7 +336,7 @@ func run(arguments []string, out io.Writer) error {
 	}
 	if bytes != 0 {
 		b, err := open(budget.CHeapPlan{Size: uint64(bytes), Reserve: uint64(reserve), Runtime: uint64(part),
-			Trim: *after, Fronts: *fronts, Profile: profileOf(rate)})
+			Trim: *after, Fronts: *fronts, Warn: budget.Percent(*share), Profile: profileOf(rate)})
 		if err != nil {
 			return err
 		}

@@ -16,9 +16,12 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/upfront-mem/upfront/arena/with/malloc"
+	"github.com/upfront-mem/upfront/budget"
 )
 
 func init() {
@@ -65,10 +68,50 @@ func profile(a args, out io.Writer) (int, error) {
 	return 0, nil
 }
 
-func storm(a args, _ io.Writer) (int, error) {
+// storm runs storm_run while a goroutine writes the profile, trims and reads the figures. OnWarn
+// does the same. It prints the number of writes and of warnings.
+func storm(a args, out io.Writer) (line int, err error) {
 	name := C.CString(a[0])
 	defer C.free(unsafe.Pointer(name))
-	return int(C.storm_run(name, C.int(a.number(1)))), nil
+	var warnings atomic.Int64
+	writes, over := 0, make(chan bool)
+	look := func() {
+		if s := malloc.ReadStats(); s.Used > s.Size {
+			panic(fmt.Sprintf("%+v", s))
+		}
+		malloc.Trim()
+		if err := malloc.WriteProfile(io.Discard); err != nil {
+			panic(err)
+		}
+	}
+	warned := func(w budget.Warning) {
+		warnings.Add(1)
+		look()
+		C.free(C.malloc(3000))
+		if 100*w.Used < w.Size*uint64(w.Share) {
+			panic(w.String())
+		}
+	}
+	onWarn.Store(&warned)
+	defer onWarn.Store(nil)
+	go func() {
+		line = int(C.storm_run(name, C.int(a.number(1))))
+		close(over)
+	}()
+	for ; ; writes++ {
+		select {
+		case <-over:
+			// The goroutine that warns may be late.
+			for end := time.Now().Add(time.Minute); warnings.Load() == 0 && time.Now().Before(end); {
+				time.Sleep(10 * time.Millisecond)
+			}
+			fmt.Fprintln(out, "looks", writes, warnings.Load())
+			return line, nil
+		default:
+			look()
+			runtime.Gosched()
+		}
+	}
 }
 
 // users keeps blocks from two lines, and writes a profile to a file.

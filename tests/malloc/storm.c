@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../../arena/with/malloc/process.h"
+#include "work.h"
 
 #define WANT(is)             \
     do {                     \
@@ -30,7 +31,14 @@ typedef struct storm {
 
 enum { STACK = 1 << 18 };
 
-static void on_signal(int n) { (void)n; }
+static int signals; /* handled */
+
+/* Interrupts malloc too, so it doesn't call it. */
+static void on_signal(int n) {
+    volatile char frame[2000];
+    frame[0] = (char)n;
+    __atomic_add_fetch(&signals, 1, __ATOMIC_RELAXED);
+}
 
 static int opens(const storm *s) {
     int i;
@@ -61,18 +69,30 @@ static int forks(const storm *s) {
         pid_t child = fork();
         if (child == 0) {
             alarm(100);
-            _exit(s->deep(300) != 0 ? 0 : 1);
+            if (s->deep(300) == 0)
+                _exit(1);
+            _exit(work_share_end() == 0 && work_share(300, 20000, (uint64_t)i + 1) == 0 ? 0 : 2);
         }
         WANT(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
     return 0;
 }
 
+static int shares(const storm *s) {
+    int i, fault = 0;
+    for (i = 0; i < s->rounds && fault == 0; i++) {
+        fault = work_share(500, 20000, (uint64_t)(uintptr_t)&i + (uint64_t)i);
+        if (fault == 0 && i % 16 == 15)
+            fault = work_share_end();
+    }
+    return fault;
+}
+
 typedef struct job {
     const storm *s;
     int (*run)(const storm *);
     void *end; /* of the stack, for the job at the edge */
-    int fault;
+    int fault, over;
 } job;
 
 static void *start(void *arg) {
@@ -82,12 +102,28 @@ static void *start(void *arg) {
         j->fault = j->run(j->s);
     for (i = 0; j->run == NULL && i < j->s->rounds && j->fault == 0; i++)
         j->fault = j->s->edge(j->end, 2300);
+    __atomic_store_n(&j->over, 1, __ATOMIC_RELEASE);
     return NULL;
+}
+
+/* Sends signals to the jobs until all have ended. The stack at the edge has no room for one. */
+static void send_signals(const job *jobs, const pthread_t *t, unsigned n) {
+    unsigned i, over;
+    do {
+        for (i = over = 0; i < n; i++) {
+            if (__atomic_load_n(&jobs[i].over, __ATOMIC_ACQUIRE))
+                over++;
+            else if (jobs[i].run != NULL)
+                pthread_kill(t[i], SIGUSR2);
+        }
+        usleep(200);
+    } while (over < n);
 }
 
 int storm_run(const char *library, int rounds) {
     /* the stack at whose edge NULL works has the other stacks below it */
-    static int (*const runs[])(const storm *) = {NULL, opens, opens, throws_and_sinks, throws_and_sinks, forks, NULL};
+    static int (*const runs[])(const storm *) = {NULL,  opens,  opens,  throws_and_sinks, throws_and_sinks,
+                                                 forks, shares, shares, shares,           NULL};
     enum { JOBS = sizeof runs / sizeof runs[0] };
     job jobs[JOBS];
     pthread_t t[JOBS];
@@ -118,16 +154,18 @@ int storm_run(const char *library, int rounds) {
         pthread_attr_t attr;
         char *stack = (char *)mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         WANT(stack != MAP_FAILED && mprotect(stack, 4096, PROT_NONE) == 0);
-        jobs[i] = (job){&s, runs[i], stack + 4096, 0};
+        jobs[i] = (job){&s, runs[i], stack + 4096, 0, 0};
         WANT(pthread_attr_init(&attr) == 0 && pthread_attr_setstack(&attr, stack, STACK) == 0);
         WANT(pthread_create(&t[i], &attr, start, &jobs[i]) == 0);
         pthread_attr_destroy(&attr);
     }
+    send_signals(jobs, t, JOBS);
     for (i = 0; i < JOBS; i++) {
         pthread_join(t[i], NULL);
         fault = fault != 0 ? fault : jobs[i].fault;
     }
-    return fault;
+    WANT(fault != 0 || __atomic_load_n(&signals, __ATOMIC_RELAXED) > rounds);
+    return fault != 0 ? fault : work_share_end();
 }
 
 static void *keeps(void *all) {

@@ -18,7 +18,8 @@ void *storm_back(int n);
 int storm_closes(const char *first, const char *second);
 
 /* Threads call the library storm.cpp, open and close a copy of it (LIBRARY.copy), throw, recurse,
- * fork, take signals and use a stack down to 2300 bytes. Returns 0 or the line of a fault. */
+ * fork, take signals, use a stack down to 2300 bytes, and free the blocks of others. Each of three
+ * threads does 500 * rounds calls of work_share. Returns 0 or the line of a fault. */
 int storm_run(const char *library, int rounds);
 
 /* Fills a table of samples until it loses some, frees some, and fills it again. The table stays the

@@ -122,7 +122,7 @@ static void *stress_thread(void *arg) {
 int work_stress(int threads, uint64_t steps, uint64_t most, uint64_t seed) {
     pthread_t t[64];
     job jobs[64];
-    int i, fault = 0;
+    int i, fault;
     WANT(threads >= 1 && threads <= 64);
     stress_fault = 0;
     WANT(pthread_barrier_init(&stress_start, NULL, (unsigned)threads) == 0);
@@ -134,12 +134,22 @@ int work_stress(int threads, uint64_t steps, uint64_t most, uint64_t seed) {
     for (i = 0; i < threads; i++)
         pthread_join(t[i], NULL);
     pthread_barrier_destroy(&stress_start);
-    for (i = 0; i < CELLS; i++) {
-        int one = drop_cell(cells[i]);
-        fault = one != 0 ? one : fault;
-        cells[i] = NULL;
-    }
+    fault = work_share_end();
     return stress_fault != 0 ? stress_fault : fault;
+}
+
+int work_share(uint64_t steps, uint64_t most, uint64_t seed) {
+    job j = {steps, most, seed};
+    return stress(&j);
+}
+
+int work_share_end(void) {
+    int i, fault = 0;
+    for (i = 0; i < CELLS; i++) {
+        int one = drop_cell(__atomic_exchange_n(&cells[i], NULL, __ATOMIC_ACQ_REL));
+        fault = one != 0 ? one : fault;
+    }
+    return fault;
 }
 
 /* Model. */

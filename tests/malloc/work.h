@@ -9,6 +9,12 @@
  * blocks are freed by another thread. `steps` is the number of all calls. */
 int work_stress(int threads, uint64_t steps, uint64_t most, uint64_t seed);
 
+/* The calls of one thread of work_stress. Any number of threads may share the table. */
+int work_share(uint64_t steps, uint64_t most, uint64_t seed);
+
+/* Frees the blocks of the table. Other threads, and the parent of a fork, may have made them. */
+int work_share_end(void);
+
 /* Random calls of each function, compared with a plain model of the live blocks. */
 int work_model(uint64_t steps, uint64_t most, uint64_t seed);
 

@@ -6,6 +6,13 @@
 #include <string>
 #include <vector>
 
+// The loader allocates it at its first use in a thread, and frees it with the library.
+static thread_local volatile char late[5000];
+
+// the library's own block, from dlopen to dlclose
+static const std::string *const kept = new std::string(6000, 'k');
+__attribute__((destructor)) static void end() { delete kept; }
+
 // recursion and throws keep a block in each frame.
 static __attribute__((noinline)) std::uint64_t recurse(int depth) {
     std::string text(100 + static_cast<std::size_t>(depth) % 900, 'x');
@@ -28,6 +35,7 @@ struct noisy {
 };
 
 extern "C" int storm_throw(int depth) {
+    late[depth] = kept->back();
     try {
         noisy n;
         throws(depth);
