@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,7 +92,13 @@ func (r *borrower) step() bool {
 			r.release(l)
 		}
 	}
-	return (r.closes || r.w.use(l.Scratches)) && r.release(l)
+	if !r.closes {
+		return r.w.use(l.Scratches) && r.release(l)
+	}
+	for range r.IntN(8) {
+		runtime.Gosched()
+	}
+	return r.release(l)
 }
 
 func (r *borrower) release(l budget.Lease) bool {
