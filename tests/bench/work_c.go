@@ -24,7 +24,8 @@ const (
 var workC = work{
 	letter: "C", title: "pool: get a chunk, and put it; 8, put newest first (LIFO), or 1024, put in another order " +
 		"(random); a loop over 4096 chunks, none of them taken before, or with none, a tenth or all live",
-	absent: "The arena experiment can't free one object. C and hand-written Go neither zero nor check, except where they are called checked.",
+	absent: "The arena experiment can't free one object. C and hand-written Go neither zero nor check. The checked " +
+		"pool checks each put.",
 	loops: []loop{
 		{name: "C pool 64 LIFO", unit: "get+put", units: chunkCount, enter: func() []contestant {
 			return enter64(false)
