@@ -279,3 +279,25 @@ func TestCheckedHeapTellsWhose(t *testing.T) {
 		}()
 	}
 }
+
+// TestCheckedHeapTellsAtOnce: an Alloc or Realloc that takes overwritten bytes panics, though it
+// has a block.
+func TestCheckedHeapTellsAtOnce(t *testing.T) {
+	if !arena_c.Checked {
+		t.Skip("only a checked build checks the bytes that it allocates: go test -tags checked ./arena does")
+	}
+	heap, err := arena.NewHeap(arena.NewBlock(8192, 64), 0)
+	require.NoError(t, err)
+	for name, take := range map[string]func(p unsafe.Pointer){
+		"Alloc":   func(unsafe.Pointer) { heap.Alloc(2000, 16) },
+		"Realloc": func(p unsafe.Pointer) { _, _ = heap.Realloc(p, 2000) },
+	} {
+		p, q := heap.Alloc(64, 16), heap.Alloc(64, 16)
+		unsafe.Slice((*byte)(q), 1000)[999] = 7
+		func() {
+			defer func() { assert.Contains(t, fmt.Sprint(recover()), "arena: BUG: Heap."+name+": ") }()
+			take(p)
+		}()
+		heap.Reset()
+	}
+}

@@ -711,6 +711,23 @@ func TestRoomHosts(t *testing.T) {
 	}
 }
 
+// TestLiveToTheEnd: a block is live up to the end of an allocator that is on another one's bytes.
+func TestLiveToTheEnd(t *testing.T) {
+	const size, inner, inside = 8192, 4096, 1024
+	block := guarded(t)[:size]
+	arena_c.EndsInit(arena_c.RoomOf(arena_c.RoomEnds, unsafe.Pointer(&block[0]), size)).PushNear(1, 7000, 63)
+	arena_c.EndsInit(arena_c.RoomOf(arena_c.RoomEnds, unsafe.Pointer(&block[inner]), inside)).BumpFar(1, 64, 15)
+	r := &room{Room: stack.Room{Kind: arena_c.RoomEnds, Size: size}}
+	r.adopt(&room{Room: stack.Room{Kind: arena_c.RoomEnds, Size: inside}, at: inner})
+	require.True(t, r.learn(block))
+	require.NoError(t, r.check(block))
+	const end = inner + inside
+	assert.True(t, r.live(block, end-64, end))
+	assert.False(t, r.live(block, end-64, end+1), "over the end of the inner one")
+	assert.False(t, r.live(block, end-65, end))
+	assert.True(t, r.live(block, end, end+1), "the outer one's")
+}
+
 // TestManyBlocks: as many links as a ring or a stack has blocks don't cost a linear search each.
 func TestManyBlocks(t *testing.T) {
 	const size, count = 8 << 20, 250_000

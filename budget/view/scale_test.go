@@ -164,6 +164,16 @@ func TestLinesOfOneArena(t *testing.T) {
 	assert.NotContains(t, html, "Together")
 }
 
+// TestLeastBars: in the page, the bars of a few bytes can be seen.
+func TestLeastBars(t *testing.T) {
+	r := budget.Report{Name: "pond", Size: budget.MiB, Arenas: []budget.ArenaReport{{Name: "level", Part: "level",
+		Kind: "region", Size: budget.MiB, Used: 16, Peak: 32}}}
+	html := drawn(t, func(w io.Writer) error { return view.ReportHTML(w, r) })
+	for _, class := range []string{"peak", "used"} {
+		assert.Contains(t, html, `<rect class="`+class+`" width="0.2%" height="100%"/>`)
+	}
+}
+
 // TestManySlots: 4,096 different slots of a budget of 256 GiB make a small picture with complete
 // sums.
 func TestManySlots(t *testing.T) {
