@@ -280,24 +280,59 @@ func TestCheckedHeapTellsWhose(t *testing.T) {
 	}
 }
 
-// TestCheckedHeapTellsAtOnce: an Alloc or Realloc that takes overwritten bytes panics, though it
-// has a block.
-func TestCheckedHeapTellsAtOnce(t *testing.T) {
+// TestCheckedTellsAtOnce: an Alloc or Realloc that takes overwritten bytes panics, though it has a
+// block.
+func TestCheckedTellsAtOnce(t *testing.T) {
 	if !arena_c.Checked {
 		t.Skip("only a checked build checks the bytes that it allocates: go test -tags checked ./arena does")
 	}
-	heap, err := arena.NewHeap(arena.NewBlock(8192, 64), 0)
-	require.NoError(t, err)
-	for name, take := range map[string]func(p unsafe.Pointer){
-		"Alloc":   func(unsafe.Pointer) { heap.Alloc(2000, 16) },
-		"Realloc": func(p unsafe.Pointer) { _, _ = heap.Realloc(p, 2000) },
+	write := func(p unsafe.Pointer) { unsafe.Slice((*byte)(p), 1100)[1099] = 7 }
+	for _, test := range []struct {
+		call, how string
+		do        func(h arena.Heap, b arena.Buddy)
+	}{
+		{"Heap.Alloc", "", func(h arena.Heap, _ arena.Buddy) { write(h.Alloc(64, 16)); h.Alloc(2000, 16) }},
+		{"Heap.Realloc", "moves", func(h arena.Heap, _ arena.Buddy) {
+			p := h.Alloc(64, 16)
+			write(h.Alloc(64, 16))
+			_, _ = h.Realloc(p, 2000)
+		}},
+		{"Heap.Realloc", "grows", func(h arena.Heap, _ arena.Buddy) {
+			p := h.Alloc(64, 16)
+			write(p)
+			_, _ = h.Realloc(p, 2000)
+		}},
+		{"Heap.Realloc", "grows down", func(h arena.Heap, _ arena.Buddy) {
+			p, q := h.Alloc(2000, 16), h.Alloc(4000, 16)
+			for h.Alloc(100, 16) != nil {
+			}
+			require.NoError(t, h.Free(p))
+			h.Flush()
+			write(p)
+			_, _ = h.Realloc(q, 5000)
+		}},
+		{"Buddy.Alloc", "", func(_ arena.Heap, b arena.Buddy) {
+			p := b.Alloc(1000, 16)
+			require.NoError(t, b.Free(b.Alloc(1000, 16)))
+			write(p)
+			b.Alloc(1000, 16)
+		}},
+		{"Buddy.Realloc", "grows", func(_ arena.Heap, b arena.Buddy) {
+			p := b.Alloc(1000, 16)
+			for uintptr(p)%2048 != 0 {
+				p = b.Alloc(1000, 16)
+			}
+			write(p)
+			_, _ = b.Realloc(p, 2000)
+		}},
 	} {
-		p, q := heap.Alloc(64, 16), heap.Alloc(64, 16)
-		unsafe.Slice((*byte)(q), 1000)[999] = 7
-		func() {
-			defer func() { assert.Contains(t, fmt.Sprint(recover()), "arena: BUG: Heap."+name+": ") }()
-			take(p)
-		}()
-		heap.Reset()
+		t.Run(test.call+" "+test.how, func(t *testing.T) {
+			h, err := arena.NewHeap(arena.NewBlock(8192, 64), 0)
+			require.NoError(t, err)
+			b, err := arena.NewBuddy(arena.NewBlock(16384, 4096), 64)
+			require.NoError(t, err)
+			defer func() { assert.Contains(t, fmt.Sprint(recover()), "arena: BUG: "+test.call+": ") }()
+			test.do(h, b)
+		})
 	}
 }

@@ -412,6 +412,8 @@ static int buddy_can_grow(const upfront_buddy *b, uint64_t from, uint64_t had, u
 
 static void buddy_grow(upfront_buddy *b, uint64_t from, uint64_t had, uint64_t order) {
     uint64_t j, more = buddy_bytes(b, order) - buddy_bytes(b, had);
+    for (j = had; j < order; j++)
+        buddy_meet_in(b, from + buddy_blocks(j), j);
     upfront_mark_live(buddy_address(b, from + buddy_blocks(had)), more);
     for (j = had + (had == 0); j < order; j++) {
         *upfront_buddy_byte(b, upfront_buddy_at(from, j)) = 0;

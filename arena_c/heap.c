@@ -792,6 +792,8 @@ static void *heap_grow_down(upfront_heap *h, uint64_t at, uint64_t room, uint64_
         return NULL;
     p = (char *)h + low + gap + UPFRONT_HEAP_HEADER;
     beyond = upfront_heap_before(h, low);
+    heap_meet(h, low, before);
+    heap_meet(h, at + size, room - size);
     heap_remove(h, low);
     heap_absorb(h, at, size);
     heap_bury(h, at);
@@ -825,6 +827,8 @@ static void *heap_resize(upfront_heap *h, uint64_t at, uint64_t size) {
         }
         return q;
     }
+    if (heap_need(size) > had)
+        heap_meet(h, at + had, heap_need(size) - had);
     heap_absorb(h, at, had);
     if (size > old)
         upfront_mark_live(p + old, size - old);
