@@ -420,3 +420,11 @@ func TestBytesInAState(t *testing.T) {
 	require.Greater(t, refused, rounds/20)
 	require.Greater(t, taken, rounds/10)
 }
+
+// TestFits: an entry fits that fills the bytes behind the head, before the tail or between both.
+func TestFits(t *testing.T) {
+	for _, q := range []struct{ head, tail, most int64 }{{32, 8, 32}, {56, 16, 16}, {16, 56, 40}} {
+		assert.True(t, cache.Fits(64, q.head, q.tail, q.most))
+		assert.False(t, cache.Fits(64, q.head, q.tail, q.most+1))
+	}
+}

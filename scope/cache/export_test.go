@@ -16,3 +16,8 @@ func (c *Bytes) LookAt(image []byte, entry int) error {
 	of.lay(image, eachOf(c.planned, len(c.shards)), entry)
 	return of.look()
 }
+
+// Fits reports whether an entry fits at the head of a queue with entries.
+func Fits(bytes, head, tail, size int64) bool {
+	return (&queue{make([]byte, bytes), &ring{head: head, tail: tail, count: 1}}).fits(size)
+}

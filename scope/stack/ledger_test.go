@@ -62,3 +62,16 @@ func TestLedgerThatContradictsTheArena(t *testing.T) {
 		assert.PanicsWithError(t, c.want, loads) // the load doesn't end: the budget stays open
 	}
 }
+
+// TestNumbers: an arena takes one of the numbers, so that they last for 8 million arenas.
+func TestNumbers(t *testing.T) {
+	taken := func(regions ...budget.RegionPlan) uint64 {
+		before := stack.Numbers()
+		b, err := budget.Open(budget.Plan{Name: "numbers", Regions: regions})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, b.Close()) }()
+		return stack.Numbers() - before
+	}
+	one, two := budget.RegionPlan{Name: "one", Size: 1000}, budget.RegionPlan{Name: "two", Size: 1000}
+	assert.EqualValues(t, 1, taken(one, two)-taken(one))
+}

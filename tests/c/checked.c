@@ -1,6 +1,7 @@
 /* checked.c - tests of the texts about addresses, word by word. */
 #include "check.h"
 #include "checked.h"
+#include "notes.h"
 
 #ifdef UPFRONT_CHECKED
 
@@ -60,6 +61,16 @@ static void test_texts(void) {
 static void *announced(void *given) {
     UPFRONT_REQUEST(0);
     return given;
+}
+
+/* The process's first note is found, too; the mutants run this test alone. */
+static void checked_first_note(void) {
+    static char block[64];
+    upfront_note note;
+    UPFRONT_SITE(5);
+    upfront_note_made(block, sizeof block);
+    UPFRONT_SITE(0);
+    CHECK(upfront_note_near(block + 63, &note) && note.address == (uintptr_t)block && note.made == 5);
 }
 
 /* `alloc` as a request, announced like a binding's. */
@@ -124,6 +135,7 @@ void test_checked(void) {
     unsigned char *block = window_new(size);
     upfront_map *m = upfront_map_init(block, size, told_plan, TOLD_ROWS, 2, 1, WINDOW);
     CHECK(m != NULL);
+    checked_first_note();
     checked_refusals();
     checked_room();
     check_fault(m, 100, ": the control tables\n");

@@ -101,6 +101,9 @@ func grows(p *C.char) {
 // warn prints each warning of C's heap while C fills and frees it, without a frame or a load.
 func warn(_ args, out io.Writer) (int, error) {
 	warnings := make(chan budget.Warning, 8)
+	if err := os.Stdin.Close(); err != nil { // the event for warnings is number 0
+		return 0, err
+	}
 	b, err := budget.Open(budget.Plan{
 		Name: "pond", Regions: []budget.RegionPlan{{Name: "level", Size: budget.MiB}},
 		Pages:  budget.Pages{Prefault: budget.Off},
