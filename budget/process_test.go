@@ -159,8 +159,9 @@ func TestCHeapReport(t *testing.T) {
 		text)
 
 	h.counts = arena_c.ProcessCounts{Static: budget.MiB, StaticUsed: 300}
-	assert.Equal(t, uint64(budget.MiB), b.Report().CHeap.Size,
-		"until a budget has a c_heap, the static heap is the bound")
+	first := b.Report().CHeap
+	assert.Equal(t, uint64(budget.MiB), first.Size, "until a budget has a c_heap, the static heap is the bound")
+	assert.Equal(t, []uint64{budget.MiB, 300}, []uint64{first.Static, first.StaticUsed})
 	arena_c.SetProcessHeap(nil)
 	assert.NotContains(t, b.Report().String(), "c_heap ")
 	arena_c.SetProcessHeap(h)

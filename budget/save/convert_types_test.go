@@ -175,3 +175,11 @@ func TestRandomTypes(t *testing.T) {
 	}
 	assert.Greater(t, converted, 500)
 }
+
+// TestEnumsOfAFile: a file whose type has two enumerators of one name is refused.
+func TestEnumsOfAFile(t *testing.T) {
+	mood := &typeLayout{Kind: "int32", Enum: []enumerator{{"Calm", 0}, {"Angry", 1}}}
+	require.NoError(t, mood.checkEnum())
+	mood.Enum[1].Name = "Calm"
+	assert.EqualError(t, mood.checkEnum(), `an enumerator "Calm" of a int32`)
+}
