@@ -43,10 +43,10 @@ func values[T any](l *scope.List[T]) (all []T) {
 func TestListsBeside(t *testing.T) {
 	rounds := step.Pick(40, 300, 5000)
 	fulls := 0
+	scratches := open(t).Scratches(0)
+	scratch := scratches.Scratch(0)
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 41))
-		scratches := open(t).Scratches(0)
-		scratch := scratches.Scratch(0)
 		s := scratch.Open("s")
 		s.Bytes(r.IntN(scratchSize))
 		a, b := points.List(s), bytes1.List(s)
