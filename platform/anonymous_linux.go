@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -30,10 +31,11 @@ type anonymous struct {
 	names        map[string]string // of mappings
 	known        []span            // that aren't listed, in the order of addresses
 	count        pageCount
+	imageEnd     func(mapping) uint64 // imageEnd; tests replace it
 }
 
 var procFiles = anonymous{maps: procFile{path: "/proc/self/maps\x00"}, status: procFile{path: "/proc/self/status\x00"},
-	names: map[string]string{}}
+	names: map[string]string{}, imageEnd: imageEnd}
 
 // read reads the file into f.text.
 func (f *procFile) read() error {
@@ -164,37 +166,92 @@ const (
 // appendMappings appends the mappings in f.maps, without the known ranges. Present is the size of a
 // mapping with access, and 0 of others.
 func (f *anonymous) appendMappings(list []Mapping) []Mapping {
-	var last mapping
-	var image []byte // name of the last file with code
+	var last, head mapping // head is the last one that begins where its file does
+	var image uint64       // the end of the last program or library
 	for line := range bytes.Lines(f.maps.text) {
 		m, ok := parseMapping(line)
 		if !ok {
 			continue
 		}
-		follows := m.first == last.end
-		// the zeroed data of a program follows its other data
-		data := m.name == nil && follows && last.file && last.data && bytes.Equal(last.name, image)
-		stack := m.name == nil && m.data && follows && !last.file && last.none &&
+		if m.head {
+			head = m
+		}
+		if m.code && m.file && bytes.Equal(m.name, head.name) {
+			image = f.imageEnd(head)
+		}
+		stack := m.name == nil && m.data && m.first == last.end && !last.file && last.none &&
 			last.end-last.first <= guardMost && m.end-m.first <= stackMost
-		if !m.file && !data {
-			found := Mapping{Base: uintptr(m.first), Size: m.end - m.first, Name: f.name(m.name)}
-			switch {
-			case !m.none:
-				found.Present = found.Size
-			case m.name == nil:
-				found.Name = noAccess
-			}
-			if stack {
-				found.Name = "[stack]"
-			}
-			list = f.appendUnknown(list, found)
-		}
-		if m.code && m.file {
-			image = m.name
-		}
 		last = m
+		if m.name == nil { // the kernel merges zeroed data with the memory above
+			m.first = min(m.end, max(m.first, image))
+		}
+		if m.file || m.first == m.end {
+			continue
+		}
+		found := Mapping{Base: uintptr(m.first), Size: m.end - m.first, Name: f.name(m.name)}
+		switch {
+		case !m.none:
+			found.Present = found.Size
+		case m.name == nil:
+			found.Name = noAccess
+		}
+		if stack {
+			found.Name = "[stack]"
+		}
+		list = f.appendUnknown(list, found)
 	}
 	return list
+}
+
+// An elfHeader begins a program or library in ELF's format, and an elfSegment describes a segment.
+// The types fit the formats of 32 and of 64 bits, which differ where the sizes of Go's uintptr and
+// its alignment do.
+type (
+	elfHeader struct {
+		ident                     [16]byte
+		kind, machine             uint16
+		version                   uint32
+		entry, segments           uintptr
+		sections                  uintptr
+		flags                     uint32
+		size                      uint16
+		segmentSize, segmentCount uint16
+	}
+	elfSegment struct {
+		kind                                   uint32
+		offset, address, physical, inFile, all uintptr
+	}
+)
+
+// imageEnd returns the end of the program or library whose file begins at the mapping. The zeroed
+// data is below the end. imageEnd returns 0 if the header can't be read.
+func imageEnd(head mapping) (end uint64) {
+	// another thread may unmap it, or cut the file
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() != nil {
+			end = 0
+		}
+	}()
+	at, size := unsafe.Add(nil, uintptr(head.first)), uintptr(head.end-head.first)
+	h := (*elfHeader)(at)
+	if string(h.ident[:4]) != "\x7fELF" || uintptr(h.segmentSize) < unsafe.Sizeof(elfSegment{}) || h.segments > size ||
+		uintptr(h.segmentCount)*uintptr(h.segmentSize) > size-h.segments {
+		return 0
+	}
+	const load = 1 // a segment that is mapped
+	page := uintptr(os.Getpagesize())
+	least, most := ^uintptr(0), uintptr(0)
+	for i := range uintptr(h.segmentCount) {
+		s := (*elfSegment)(unsafe.Add(at, h.segments+i*uintptr(h.segmentSize)))
+		if s.kind == load {
+			least, most = min(least, s.address&^(page-1)), max(most, (s.address+s.all+page-1)&^(page-1))
+		}
+	}
+	if most < least {
+		return 0
+	}
+	return head.first + uint64(most-least)
 }
 
 // appendUnknown appends the parts of a mapping that aren't known.
@@ -237,6 +294,7 @@ type mapping struct {
 	first, end       uint64
 	none, code, data bool   // no access; executable; writable and private
 	file             bool   // of a file, a device or the kernel
+	head             bool   // of its first bytes, which can be read
 	name             []byte // nil if it has none
 }
 
@@ -260,6 +318,7 @@ func parseMapping(line []byte) (m mapping, ok bool) {
 		data: access[1] == 'w' && access[3] == 'p'}
 	if rest = bytes.TrimLeft(rest, " "); len(rest) != 0 {
 		m.name, m.file = rest, !isMemory(rest)
+		m.head = m.file && access[0] == 'r' && len(bytes.Trim(fields[2], "0")) == 0
 	}
 	return m, true
 }

@@ -3,8 +3,11 @@ package platform_test
 import (
 	"bufio"
 	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unsafe"
@@ -16,9 +19,10 @@ import (
 	"github.com/upfront-mem/upfront/platform"
 )
 
-const someMaps = `00400000-00500000 r-xp 00000000 fe:00 42                                 /opt/my game
-00600000-00610000 rw-p 00100000 fe:00 42                                 /opt/my game
-00610000-00650000 rw-p 00000000 00:00 0 
+const someMaps = `00400000-00480000 r-xp 00000000 fe:00 42                                 /opt/my game
+00480000-00490000 rw-p 00080000 fe:00 42                                 /opt/my game
+00490000-004a0000 ---p 00000000 00:00 0 
+004b0000-00540000 rw-p 00000000 00:00 0 
 00de5000-00e06000 rw-p 00000000 00:00 0                                  [heap]
 10000000-10400000 rw-p 00000000 00:00 0 
 10400000-14000000 ---p 00000000 00:00 0 
@@ -40,6 +44,7 @@ func TestParseAnonymous(t *testing.T) {
 		got = append(got, fmt.Sprintf("%x %x %x %s", m.Base, m.Size, m.Present, m.Name))
 	}
 	assert.Equal(t, []string{
+		"500000 40000 40000 ",
 		"de5000 21000 21000 [heap]",
 		"10000000 400000 400000 ",
 		"10400000 3c00000 0 ---",
@@ -215,20 +220,124 @@ func TestAppendAnonymousCountsNoSharedZeros(t *testing.T) {
 	assert.Zero(t, presentIn(all, filled))
 }
 
-// TestAppendAnonymousAboveFiles: a file that is mapped below a mapping hides it only if the file is
-// a program's.
+// TestAppendAnonymousAboveFiles: a file that is mapped below a mapping hides nothing of it, unless
+// the file is a program's: then its zeroed data.
 func TestAppendAnonymousAboveFiles(t *testing.T) {
-	const file, program = "/db", "/opt/game"
-	for maps, want := range map[string]int{
-		"1000-2000 rw-s 00000000 fe:00 42 " + file + "\n2000-3000 rw-p 00000000 00:00 0 \n": 1,
-		"1000-2000 rw-p 00000000 fe:00 42 " + file + "\n2000-3000 rw-p 00000000 00:00 0 \n": 1,
-		"0500-1000 r-xp 00000000 fe:00 42 " + program + "\n1000-2000 rw-p 00000000 fe:00 42 " + program +
-			"\n2000-3000 rw-p 00000000 00:00 0 \n": 0,
-		"0500-1000 r-xp 00000000 fe:00 42 " + program + "\n1000-2000 rw-s 00000000 fe:00 42 " + program +
-			"\n2000-3000 rw-p 00000000 00:00 0 \n": 1,
+	const above, code = "200000-300000 rw-p 00000000 00:00 0 \n", "/opt/game\n180000-190000 r-xp 00010000 fe:00 42 "
+	for maps, want := range map[string]string{
+		"170000-200000 rw-s 00000000 fe:00 42 /db\n":                                             "200000+100000",
+		"170000-200000 rw-p 00000000 fe:00 42 /db\n":                                             "200000+100000",
+		"170000-180000 r--p 00000000 fe:00 42 " + code + "/opt/game\n":                           "270000+90000",
+		"170000-180000 r--p 00000000 fe:00 42 " + code + "/opt/game (deleted)\n":                 "200000+100000",
+		"170000-180000 r--p 00010000 fe:00 42 " + code + "/opt/game\n":                           "200000+100000",
+		"170000-180000 ---p 00000000 fe:00 42 " + code + "/opt/game\n":                           "200000+100000",
+		"100000-180000 r--p 00000000 fe:00 42 " + code + "/opt/game\n":                           "200000+100000",
+		"170000-180000 r-xp 00000000 fe:00 42 /opt/game\n180000-190000 rw-p 00000000 00:00 0 \n": "270000+90000",
 	} {
-		assert.Len(t, platform.ParseAnonymous(maps), want, maps)
+		var got []string
+		for _, m := range platform.ParseAnonymous(maps + above) {
+			assert.Equal(t, m.Size, m.Present)
+			got = append(got, fmt.Sprintf("%x+%x", m.Base, m.Size))
+		}
+		assert.Equal(t, want, strings.Join(got, " "), maps)
 	}
 	large := "1000-2000 ---p 00000000 00:00 0 \n2000-4002000 rw-p 00000000 00:00 0 \n"
 	assert.Empty(t, platform.ParseAnonymous(large)[1].Name, "too large for a thread's stack")
+}
+
+// library maps a file as the loader does a library with three pages of its file, whose header
+// change alters, and 16 pages above. Of these, zeroed are the library's.
+func library(t *testing.T, zeroed int, change func(*elf.Header64, []elf.Prog64)) (above []byte) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("the header of this test has 64 bits: go test ./platform on amd64 or arm64 runs it")
+	}
+	page := os.Getpagesize()
+	h := elf.Header64{Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Phoff: 64, Phentsize: 56, Phnum: 3}
+	at := func(i int) uint64 { return 0x10000 + uint64(i*page) }
+	segments := []elf.Prog64{
+		{Type: uint32(elf.PT_LOAD), Vaddr: at(0) + 8, Filesz: 100, Memsz: 100},
+		{Type: uint32(elf.PT_LOAD), Vaddr: at(2), Filesz: uint64(page), Memsz: uint64((1+zeroed)*page) - 8},
+		{Type: uint32(elf.PT_NOTE), Vaddr: at(50), Memsz: 8},
+	}
+	change(&h, segments)
+	var text bytes.Buffer
+	require.NoError(t, binary.Write(&text, binary.NativeEndian, h))
+	require.NoError(t, binary.Write(&text, binary.NativeEndian, segments))
+	path := filepath.Join(t.TempDir(), "library.so")
+	require.NoError(t, os.WriteFile(path, append(text.Bytes(), make([]byte, 3*page-text.Len())...), 0o600))
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	base, err := unix.MmapPtr(-1, 0, nil, uintptr(21*page), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, unix.MunmapPtr(base, uintptr(21*page))) })
+	place := func(fd, first, pages, access, flags int) {
+		t.Helper()
+		_, err := unix.MmapPtr(fd, int64(first*page), unsafe.Add(base, first*page), uintptr(pages*page), access,
+			unix.MAP_FIXED|unix.MAP_PRIVATE|flags)
+		require.NoError(t, err)
+	}
+	place(int(file.Fd()), 0, 1, unix.PROT_READ, 0)
+	place(int(file.Fd()), 1, 1, unix.PROT_READ|unix.PROT_EXEC, 0)
+	place(int(file.Fd()), 2, 1, unix.PROT_READ|unix.PROT_WRITE, 0)
+	place(-1, 3, 16, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON)
+	above = unsafe.Slice((*byte)(unsafe.Add(base, 3*page)), 16*page)
+	for i := range above {
+		above[i] = 1
+	}
+	return above
+}
+
+// TestAppendAnonymousAboveALibrary: memory directly above a library counts, though the kernel has
+// merged it with the library's zeroed data. Without a header the zeroed data counts too.
+func TestAppendAnonymousAboveALibrary(t *testing.T) {
+	anonymous(t)
+	for name, c := range map[string]struct {
+		zeroed, want int // pages
+		change       func(*elf.Header64, []elf.Prog64)
+	}{
+		"zeroed data":     {3, 13, func(*elf.Header64, []elf.Prog64) {}},
+		"no zeroed data":  {0, 16, func(*elf.Header64, []elf.Prog64) {}},
+		"another format":  {3, 16, func(h *elf.Header64, _ []elf.Prog64) { h.Ident[3] = 'f' }},
+		"far segments":    {3, 16, func(h *elf.Header64, _ []elf.Prog64) { h.Phoff = 1 << 60 }},
+		"many segments":   {3, 16, func(h *elf.Header64, _ []elf.Prog64) { h.Phnum = 65535 }},
+		"small segments":  {3, 16, func(h *elf.Header64, _ []elf.Prog64) { h.Phentsize = 16 }},
+		"no segments":     {3, 16, func(h *elf.Header64, _ []elf.Prog64) { h.Phnum = 0 }},
+		"nothing to load": {3, 16, func(_ *elf.Header64, s []elf.Prog64) { s[0].Type, s[1].Type = 0, 0 }},
+	} {
+		above := library(t, c.zeroed, c.change)
+		assert.Equal(t, uint64(c.want*os.Getpagesize()), presentIn(anonymous(t), above), name)
+	}
+}
+
+// TestImageEnd: the programs and libraries of this process end where their files say. A header that
+// is gone has no end.
+func TestImageEnd(t *testing.T) {
+	maps, err := os.ReadFile("/proc/self/maps")
+	require.NoError(t, err)
+	count := 0
+	for line := range strings.Lines(string(maps)) {
+		var first, end, offset uint64
+		var access, device, name string
+		var node int
+		_, _ = fmt.Sscanf(line, "%x-%x %s %x %s %d %s", &first, &end, &access, &offset, &device, &node, &name)
+		file, err := elf.Open(name)
+		if offset != 0 || err != nil {
+			continue
+		}
+		page, least, most := uint64(os.Getpagesize()), ^uint64(0), uint64(0)
+		for _, s := range file.Progs {
+			if s.Type == elf.PT_LOAD {
+				least, most = min(least, s.Vaddr), max(most, s.Vaddr+s.Memsz)
+			}
+		}
+		require.NoError(t, file.Close())
+		assert.Equal(t, first+(most+page-1)/page*page-least/page*page, platform.ImageEnd(first, end), line)
+		count++
+	}
+	assert.Positive(t, count)
+	gone := mapped(t, 1<<16, unix.MAP_PRIVATE)
+	require.NoError(t, unix.Mprotect(gone, unix.PROT_NONE))
+	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(gone))))
+	assert.Zero(t, platform.ImageEnd(at, at+1<<16))
 }
