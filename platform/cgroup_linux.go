@@ -67,7 +67,7 @@ func (t teller) unified(directories []string) (all []Limit) {
 				continue
 			}
 			used, _ := t.number(path.Join(directory, "memory.current"))
-			used -= min(used, t.cached(directory, "active_file", "inactive_file"))
+			used = unreclaimable(used, t.stats(directory), "", "anon")
 			all = append(all, Limit{"cgroup " + kind[0], bound, used, kind[1] + " (" + file + ")"})
 		}
 	}
@@ -97,9 +97,13 @@ func (t teller) memory1(directories []string) (all []Limit) {
 			break
 		}
 		used, _ := t.number(path.Join(directory, "memory.usage_in_bytes"))
-		used -= min(used, t.cached(directory, "total_active_file", "total_inactive_file"))
+		stats := t.stats(directory)
+		used = unreclaimable(used, stats, "total_", "total_rss")
 		if innermost.Name == "" {
-			least := t.stat(directory, strings.TrimSpace(hierarchical), math.MaxUint64)
+			least, ok := stats[strings.TrimSpace(hierarchical)]
+			if !ok {
+				least = math.MaxUint64
+			}
 			innermost = Limit{name, least, used, raise + aboveGroup + file + ")"}
 		}
 		if !unlimited(bound) {
@@ -113,26 +117,37 @@ func (t teller) memory1(directories []string) (all []Limit) {
 	return all
 }
 
-func (t teller) stat(directory, key string, otherwise uint64) uint64 {
-	if words := t.words(path.Join(directory, "memory.stat"), key); len(words) == 1 {
-		if number, err := strconv.ParseUint(words[0], 10, 64); err == nil {
-			return number
+// stats returns the numbers of a group's memory.stat, the first of each name. Two of them have a
+// sum: a number of more than 63 bits isn't a kernel's.
+func (t teller) stats(directory string) map[string]uint64 {
+	stats := map[string]uint64{}
+	for line := range strings.Lines(t.text(path.Join(directory, "memory.stat"))) {
+		words := strings.Fields(line)
+		if len(words) != 2 {
+			continue
+		}
+		number, err := strconv.ParseUint(words[1], 10, 63)
+		if _, again := stats[words[0]]; err == nil && !again {
+			stats[words[0]] = number
 		}
 	}
-	return otherwise
+	return stats
 }
 
-// cached returns the bytes of files that the kernel drops, or writes back and drops, before it
-// refuses memory to the group.
-func (t teller) cached(directory string, keys ...string) (size uint64) {
-	for _, key := range keys {
-		value := t.stat(directory, key, 0)
-		if size+value < size {
-			return 0 // an overflow isn't a kernel's number
-		}
-		size += value
+// unreclaimable returns the use of a group without the bytes that the kernel reclaims before it
+// refuses memory to the group. These are the files that it caches, and the parts of huge pages that
+// the processes have freed: the kernel counts such a page as a whole until it splits it. The lists
+// of anonymous pages also have those of tmpfs. The line mapped has the bytes of anonymous pages
+// that the processes still have.
+func unreclaimable(used uint64, stats map[string]uint64, prefix, mapped string) uint64 {
+	used -= min(used, stats[prefix+"active_file"]+stats[prefix+"inactive_file"])
+	anonymous, counted := stats[mapped]
+	shared, apart := stats[prefix+"shmem"]
+	if counted && apart {
+		lists := stats[prefix+"active_anon"] + stats[prefix+"inactive_anon"]
+		used -= min(used, lists-min(lists, anonymous+shared))
 	}
-	return size
+	return used
 }
 
 // cgroupMount is a mount point: the directory point shows the group root and the groups below it.

@@ -15,9 +15,9 @@ type Limit struct {
 	// Bytes is the bound.
 	Bytes uint64
 	// Used is the number of bytes that already count against the bound. If the bound is for a
-	// cgroup or the machine, the bytes of all its processes count. Files that the system only
-	// caches, and drops when memory is needed, don't count. Used is 0 where the system doesn't
-	// report it. It may exceed Bytes.
+	// cgroup or the machine, the bytes of all its processes count. Bytes that the system takes back
+	// when memory is needed don't count: files that it caches and, in a cgroup, the freed parts of
+	// huge pages. Used is 0 where the system doesn't report it. It may exceed Bytes.
 	Used uint64
 	// Raise names the ways in which a person can raise the bound.
 	Raise string

@@ -13,8 +13,11 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/upfront-mem/upfront/budget"
 	"github.com/upfront-mem/upfront/scope"
@@ -28,6 +31,7 @@ const (
 	followInC     = 24 * budget.MiB // and as much that is free again
 	followLive    = 24 * budget.MiB
 	followGarbage = 64 * budget.KiB // of one object
+	followHuge    = 64 * budget.MiB // in huge pages
 )
 
 // kept is the live heap of follow.
@@ -37,7 +41,7 @@ var kept [][]byte
 // input:
 //
 //	garbage BYTES  allocate bytes on the Go heap, and keep none; print the collections
-//	quiet          return Go's free memory to the system
+//	quiet          return Go's free memory to the system, and free most of each huge page
 //	moved LIMIT    wait until the collector's limit is another one
 //	full           open files until there is no free file descriptor
 //	free           close them
@@ -104,6 +108,9 @@ func follow(_ args, out io.Writer) (int, error) {
 			files = nil
 		case "quiet":
 			debug.FreeOSMemory()
+			if err := freeHuge(); err != nil {
+				return 0, err
+			}
 			fmt.Fprintln(out, "quiet")
 		case "moved":
 			end := time.Now().Add(5 * time.Minute)
@@ -127,4 +134,24 @@ func fresh() []byte {
 		block[i] = 1
 	}
 	return block
+}
+
+// freeHuge maps huge pages, and frees all but the first small page of each. The kernel counts them
+// until it needs memory. It may have none.
+func freeHuge() error {
+	huge, err := unix.Mmap(-1, 0, followHuge, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return err
+	}
+	_ = unix.Madvise(huge, unix.MADV_HUGEPAGE)
+	for i := range huge {
+		huge[i] = 1
+	}
+	_ = unix.Madvise(huge, unix.MADV_NOHUGEPAGE) // else it makes huge pages of the rests
+	for page := range slices.Chunk(huge, 2*budget.MiB) {
+		if err := unix.Madvise(page[os.Getpagesize():], unix.MADV_DONTNEED); err != nil {
+			return err
+		}
+	}
+	return nil
 }

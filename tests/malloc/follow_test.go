@@ -21,9 +21,9 @@ import (
 )
 
 // TestFollowsALimit: in a cgroup whose limit falls from 512 MiB to 256 and rises to 1024, the
-// collector's limit follows. The program has garbage, C's heap and a region meanwhile, isn't ended,
-// and collects no more often than its garbage needs. The limit also follows while the program has
-// no free file descriptor.
+// collector's limit follows. The program has garbage, C's heap, a region and freed parts of huge
+// pages meanwhile, isn't ended, and collects no more often than its garbage needs. The limit also
+// follows while the program has no free file descriptor.
 func TestFollowsALimit(t *testing.T) {
 	step.Needs(t, step.Check)
 	if arena_c.Race || arena_c.Asan || arena_c.Checked {
