@@ -315,7 +315,7 @@ type Pages struct {
 	// Prefault makes every page of arenas and tables present before Open returns; default: wished.
 	Prefault Demand
 	Lock     Demand // pages stay present and are never swapped out; default: off
-	Huge     Demand // huge pages; default: off
+	Huge     Demand // huge pages; default: off, also where the system gives them to all
 	// Guards put 64 KiB without access after the tables and after each arena; default: off. The
 	// layout has this space even if the system refuses the guards.
 	Guards Demand

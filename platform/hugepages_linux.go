@@ -13,28 +13,27 @@ import (
 
 const hugeDirectory = "sys/kernel/mm/transparent_hugepage"
 
-// checkHuge returns an error if the system refuses huge pages in [base, base+size). undo is true if
-// it grants them only to ranges that ask for them.
+// checkHuge returns an error if the system refuses huge pages in [base, base+size).
 //
 // The file "enabled" holds the mode, as in "always [madvise] never". Since Linux 6.8 each size also
 // has its own mode, in which "inherit" refers to that file.
-func (t teller) checkHuge(base, size uint64) (undo bool, err error) {
+func (t teller) checkHuge(base, size uint64) error {
 	mode, err := t.hugeMode(hugeDirectory + "/enabled")
 	if err != nil {
-		return false, err
+		return err
 	}
 	if words := t.words("proc/self/status", "THP_enabled:"); len(words) == 1 && words[0] == "0" {
-		return false, errors.New("/proc/self/status says THP_enabled 0: this process or its parent " +
+		return errors.New("/proc/self/status says THP_enabled 0: this process or its parent " +
 			"turned huge pages off (prctl PR_SET_THP_DISABLE)")
 	}
 	smallest, modes := t.hugeSizes(mode)
 	switch {
 	case smallest == 0:
-		return false, fmt.Errorf("/%s/%s says never: write madvise into it", hugeDirectory, modes)
+		return fmt.Errorf("/%s/%s says never: write madvise into it", hugeDirectory, modes)
 	case -base&(smallest-1) >= size || size-(-base&(smallest-1)) < smallest:
-		return false, fmt.Errorf("the smallest huge page has %d bytes here, and none fits into the range", smallest)
+		return fmt.Errorf("the smallest huge page has %d bytes here, and none fits into the range", smallest)
 	}
-	return mode != "always", nil
+	return nil
 }
 
 // hugeSizes returns the smallest page size granted, in bytes. If no size is granted, it returns 0

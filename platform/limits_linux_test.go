@@ -134,51 +134,49 @@ func TestHugePagesByMode(t *testing.T) {
 	for name, c := range map[string]struct {
 		files      map[string]string
 		base, size uint64
-		undo       bool
 		text       string
 	}{
-		"for who asks": {map[string]string{"enabled": wish, "hpage_pmd_size": "2097152\n"}, 0, 2 * mib, true, ""},
-		"for all":      {map[string]string{"enabled": always, "hpage_pmd_size": "2097152\n"}, 0, 2 * mib, false, ""},
-		"for nobody": {map[string]string{"enabled": never}, 0, 2 * mib, false,
+		"for who asks": {map[string]string{"enabled": wish, "hpage_pmd_size": "2097152\n"}, 0, 2 * mib, ""},
+		"for all":      {map[string]string{"enabled": always, "hpage_pmd_size": "2097152\n"}, 0, 2 * mib, ""},
+		"for nobody": {map[string]string{"enabled": never}, 0, 2 * mib,
 			top + "enabled says never: write madvise into it"},
 		"never, but one size": {map[string]string{"enabled": never, "hugepages-2048kB/enabled": inherit,
 			"hugepages-64kB/enabled": wish},
-			0, mib, true, ""},
+			0, mib, ""},
 		"never, as all sizes": {map[string]string{"enabled": never, "hugepages-2048kB/enabled": inherit,
 			"hugepages-64kB/enabled": never},
-			0, 2 * mib, false, top + "enabled says never: write madvise into it"},
+			0, 2 * mib, top + "enabled says never: write madvise into it"},
 		"sizes that all say never": {map[string]string{
 			"enabled": wish, "hugepages-2048kB/enabled": never, "hugepages-64kB/enabled": never},
-			0, 2 * mib, false, top + "hugepages-*kB/enabled says never: write madvise into it"},
-		"too small": {map[string]string{"enabled": wish, "hpage_pmd_size": "2097152\n"}, 0, mib, false,
+			0, 2 * mib, top + "hugepages-*kB/enabled says never: write madvise into it"},
+		"too small": {map[string]string{"enabled": wish, "hpage_pmd_size": "2097152\n"}, 0, mib,
 			"the smallest huge page has 2097152 bytes here, and none fits into the range"},
 		"not aligned": {map[string]string{"enabled": wish, "hugepages-2048kB/enabled": inherit}, mib,
-			3*mib - 4096, false, "the smallest huge page has 2097152 bytes here, and none fits into the range"},
+			3*mib - 4096, "the smallest huge page has 2097152 bytes here, and none fits into the range"},
 		"one in the middle": {map[string]string{"enabled": wish, "hugepages-2048kB/enabled": inherit}, mib,
-			3 * mib, true, ""},
-		"no such thing": {nil, 0, 2 * mib, false,
+			3 * mib, ""},
+		"no such thing": {nil, 0, 2 * mib,
 			"unsupported operation: this kernel shows no transparent huge pages: " +
 				"open sys/kernel/mm/transparent_hugepage/enabled: file does not exist"},
-		"garbage": {map[string]string{"enabled": "yes"}, 0, 2 * mib, false,
+		"garbage": {map[string]string{"enabled": "yes"}, 0, 2 * mib,
 			`unsupported operation: ` + top + `enabled holds no mode: "yes"`},
 		"sizes that are garbage": {map[string]string{"enabled": wish, "hugepages-x-kB/enabled": always,
 			"hugepages-3kB/enabled":  always,
-			"hugepages-64kB/enabled": "", "hpage_pmd_size": "3\n"}, 0, mib, true, ""},
+			"hugepages-64kB/enabled": "", "hpage_pmd_size": "3\n"}, 0, mib, ""},
 	} {
 		files := map[string]string{}
 		for file, text := range c.files {
 			files[top+file] = text
 		}
-		undo, err := tree(files).checkHuge(c.base, c.size)
+		err := tree(files).checkHuge(c.base, c.size)
 		if c.text == "" {
 			assert.NoError(t, err, name)
 		} else {
 			assert.EqualError(t, err, c.text, name)
 		}
-		assert.Equal(t, c.undo, undo, name)
 
 		files["/proc/self/status"] = "VmData:\t1 kB\nTHP_enabled:\t0\n"
-		_, err = tree(files).checkHuge(c.base, c.size)
+		err = tree(files).checkHuge(c.base, c.size)
 		assert.Error(t, err, "the process does without")
 		if c.text == "" {
 			assert.EqualError(t, err, "/proc/self/status says THP_enabled 0: this process or its parent turned huge "+
@@ -193,7 +191,6 @@ func FuzzHugePages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, mode, directory, own string, base, size uint64) {
 		files := map[string]string{hugeDirectory + "/enabled": mode, hugeDirectory + "/" + directory + "/enabled": own,
 			hugeDirectory + "/hpage_pmd_size": own}
-		undo, err := tree(files).checkHuge(base, size)
-		assert.False(t, undo && err != nil)
+		_ = tree(files).checkHuge(base, size) // any answer, and no panic
 	})
 }

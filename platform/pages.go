@@ -25,9 +25,8 @@ type pages struct {
 	wantHuge   change
 	wantNone   change // takes wantHuge back
 
-	// checkHuge returns an error if the system refuses huge pages in [base, base+size). undo is
-	// true if it grants them only to ranges that ask for them.
-	checkHuge func(base, size uint64) (undo bool, err error)
+	// checkHuge returns an error if the system refuses huge pages in [base, base+size).
+	checkHuge func(base, size uint64) error
 
 	// plenty reports whether a range may take more addresses than it needs.
 	plenty func() bool

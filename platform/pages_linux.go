@@ -15,14 +15,14 @@ import (
 )
 
 var host = pages{
-	reserve:       mapAnywhere,
+	reserve:       mapAnywhere(0),
 	reserveAt:     mapAt,
-	reserveSparse: mapSparse,
+	reserveSparse: mapAnywhere(unix.MAP_NORESERVE),
 	allow:         protect(unix.PROT_READ | unix.PROT_WRITE),
 	deny:          protect(unix.PROT_NONE),
 	populate:      populatePages,
-	discard:       discardPages(0, func([]byte) {}),
-	discardSparse: discardPages(unix.MAP_NORESERVE, wantNoHuge),
+	discard:       discardPages(0),
+	discardSparse: discardPages(unix.MAP_NORESERVE),
 	drop:          advise(unix.MADV_DONTNEED),
 	unmap:         func(p unsafe.Pointer, size uint64) error { return unix.MunmapPtr(p, uintptr(size)) },
 	lock:          lockPages,
@@ -39,17 +39,22 @@ func advise(what int) change {
 	return func(p unsafe.Pointer, size uint64) error { return unix.Madvise(bytesAt(p, size), what) }
 }
 
-func mapSparse(size uint64) (unsafe.Pointer, error) {
-	p, err := mapNone(nil, size, unix.MAP_NORESERVE)
+// mapAnywhere maps a range anywhere. Without MAP_NORESERVE, pages without access are charged
+// nothing, and Commit fails if the system can't promise the memory.
+func mapAnywhere(flags int) func(size uint64) (unsafe.Pointer, error) {
+	return func(size uint64) (unsafe.Pointer, error) { return mapSmall(nil, size, flags) }
+}
+
+// mapSmall is mapNone with small pages, also where the system would give huge ones: those take
+// memory for bytes that are never touched. A kernel without huge pages refuses the advice and
+// doesn't need it.
+func mapSmall(at unsafe.Pointer, size uint64, flags int) (unsafe.Pointer, error) {
+	p, err := mapNone(at, size, flags)
 	if err == nil {
-		wantNoHuge(bytesAt(p, size))
+		_ = unix.Madvise(bytesAt(p, size), unix.MADV_NOHUGEPAGE)
 	}
 	return p, err
 }
-
-// wantNoHuge keeps pages small: a huge page takes memory for bytes that are never touched. A kernel
-// without huge pages refuses the advice and doesn't need it.
-func wantNoHuge(b []byte) { _ = unix.Madvise(b, unix.MADV_NOHUGEPAGE) }
 
 // populatePages makes all pages present at once. Linux before 5.14 returns EINVAL; a sandbox may
 // return ENOSYS, EPERM or EAGAIN.
@@ -69,16 +74,15 @@ func populatePages(p unsafe.Pointer, size uint64) error {
 // discardPages maps new pages in place of the old ones. MADV_DONTNEED, which suits drop, would
 // leave the mapping split wherever access ever changed, and all its bytes charged. After mlockall
 // the new pages are locked too, so discardPages unlocks them for the next owner.
-func discardPages(flags int, after func(b []byte)) change {
+func discardPages(flags int) change {
 	return func(p unsafe.Pointer, size uint64) error {
 		b := bytesAt(p, size)
 		if err := unix.Munlock(b); err != nil {
 			return err
 		}
-		if _, err := mapNone(p, size, unix.MAP_FIXED|flags); err != nil {
+		if _, err := mapSmall(p, size, unix.MAP_FIXED|flags); err != nil {
 			return err
 		}
-		after(b)
 		return unix.Munlock(b)
 	}
 }
@@ -109,7 +113,7 @@ func mapAt(base uintptr, size uint64) (unsafe.Pointer, error) {
 // mapExactly maps pages at base or fails. Linux before 4.17, and some emulators, take
 // MAP_FIXED_NOREPLACE for a hint; a range at another address is unmapped unused.
 func mapExactly(base uintptr, size uint64) (unsafe.Pointer, error) {
-	p, err := mapNone(unsafe.Add(nil, base), size, unix.MAP_FIXED_NOREPLACE)
+	p, err := mapSmall(unsafe.Add(nil, base), size, unix.MAP_FIXED_NOREPLACE)
 	if err == nil && uintptr(p) != base {
 		err = fmt.Errorf("%w: the system gives %p instead", unix.EEXIST, p)
 		return nil, errors.Join(err, unix.MunmapPtr(p, uintptr(size)))

@@ -10,11 +10,7 @@ import (
 
 const goBacked = false
 
-// mapAnywhere leaves MAP_NORESERVE out on purpose: a range without access is charged nothing, and
-// Commit fails if the system can't promise the memory. (darwin always promises.)
-func mapAnywhere(size uint64) (unsafe.Pointer, error) { return mapNone(nil, size, 0) }
-
-// mapNone maps pages without access.
+// mapNone maps pages without access, anywhere if at is nil.
 func mapNone(at unsafe.Pointer, size uint64, flags int) (unsafe.Pointer, error) {
 	return unix.MmapPtr(-1, 0, at, uintptr(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|flags)
 }

@@ -21,8 +21,8 @@ var host = pages{
 	lock:       lockPages,
 	lockAdvice: lockAdvice,
 	unlock:     unlockPages,
-	checkHuge: func(uint64, uint64) (bool, error) {
-		return false, fmt.Errorf("%w: a large page is committed and locked from the start, and needs the right to "+
+	checkHuge: func(uint64, uint64) error {
+		return fmt.Errorf("%w: a large page is committed and locked from the start, and needs the right to "+
 			"lock pages", unsupported())
 	},
 	plenty: func() bool { return unsafe.Sizeof(uintptr(0)) == 8 },

@@ -344,7 +344,8 @@ func (r *Reservation) Lock(parts ...PageRun) error {
 
 // HugePages asks the system to use transparent huge pages for the range. Prefault then causes fewer
 // page faults, and the processor's address cache misses less often. Call it before Prefault and
-// Lock, because present pages stay as they are. Release withdraws the advice.
+// Lock, because present pages stay as they are. Release withdraws the advice. Without HugePages the
+// range has small pages, also where the system gives huge ones to all.
 //
 // It fails if no huge page fits into the range, or if the system grants the process no huge pages.
 // In the second case the error names the file with the setting, mostly
@@ -359,9 +360,9 @@ func (r *Reservation) HugePages() error {
 	if r.present {
 		return errors.New("platform: BUG: huge pages after Prefault or Lock: the pages are there, and small")
 	}
-	undo, err := false, unsupported()
+	err := unsupported()
 	if host.checkHuge != nil {
-		undo, err = host.checkHuge(uint64(uintptr(r.block.base)), r.size)
+		err = host.checkHuge(uint64(uintptr(r.block.base)), r.size)
 	}
 	if err == nil {
 		err = ask(doAdvise, host.wantHuge, r.block.base, r.size)
@@ -369,7 +370,7 @@ func (r *Reservation) HugePages() error {
 	if err != nil {
 		return fmt.Errorf("platform: huge pages for %d bytes: %w", r.size, err)
 	}
-	r.block.huge = undo
+	r.block.huge = true
 	return nil
 }
 
