@@ -297,10 +297,10 @@ var (
 
 // failingQuietly matches the calls without which a life goes on as before: files of /proc and /sys
 // that reports and limits read, an alarm for limits that has a clock in its place, a scan of pages
-// that a snapshot compares then, the presence of pages, the seals and flags of files, and the
-// removal of a file that is mostly not there.
+// that a snapshot compares then, the presence of pages, the advice for small pages, the seals and
+// flags of files, and the removal of a file that is mostly not there.
 var failingQuietly = regexp.MustCompile(`^(\w+ (/proc/|/sys/)|inotify|\w+ anon_inode:inotify|epoll_ctl|mincore|` +
-	`ioctl 0xc0606610|(getrusage|prlimit64|getrlimit|sysinfo|getdents64|clock_gettime)$|fcntl |unlinkat .*new$)`)
+	`ioctl 0xc0606610|madvise 15$|(getrusage|prlimit64|getrlimit|sysinfo|getdents64|clock_gettime)$|fcntl |unlinkat .*new$)`)
 
 // enters returns the registers of the thread where it enters the next system call.
 func (c *tracedChild) enters(t *testing.T) (regs, copied unix.PtraceRegs) {
