@@ -615,12 +615,14 @@ func (c *converter) link(p *pair, from, to uint64) error {
 	case stored == 0 || count == 0:
 		put(0, 0)
 		return nil
-	case size == 0 || stored <= c.plan.file.Mark:
-		if stored <= c.plan.file.Mark && c.plan.file.Mark == c.plan.here.Mark {
+	case stored <= c.plan.file.Mark:
+		if c.plan.file.Mark == c.plan.here.Mark {
 			put(stored, count) // the check of links knows the values of Readable
 			return nil
 		}
 		return fmt.Errorf("it leads to offset %#x, before the state", stored-1)
+	case size == 0:
+		return fmt.Errorf("it leads to %d values of %s, which has no bytes", count, p.of.old.Name)
 	case at >= uint64(len(c.old)) || count > (uint64(len(c.old))-at)/size:
 		return fmt.Errorf("it leads to %d values of %s at offset %#x, which aren't in the state", count, p.of.old.Name,
 			stored-1)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -209,6 +210,65 @@ func TestConvertLinks(t *testing.T) {
 	b.hall.Best = 0
 	b.lamps[0].Left = 3
 	refused("is of no known type")
+}
+
+// newNamed loads a state with size bytes before it, which its links may lead to.
+func newNamed[T any](t testing.TB, size int, link func(r *T, base arena.Base, named []byte)) (ring *save.Ring,
+	root *T) {
+	load(t, open(t, twoRegions()), "level", func(r budget.Region, s scope.Scope) {
+		named := byteMaker.SliceAligned(s, size, 64)
+		copy(named, "the pond")
+		var state *save.State
+		state, root = save.Begin(r, s, scope.Plain[T]())
+		save.Readable(state, named)
+		state.Version(1)
+		link(root, r.Base(), named)
+		ring = save.NewRing(s, 2, state)
+	})
+	return ring, root
+}
+
+// TestConvertLinksBefore: a link to a value that Readable named converts only if as many bytes are
+// before the state here as in the file. Values of no bytes have no place to convert to.
+func TestConvertLinksBefore(t *testing.T) {
+	type empty struct{}
+	type pond struct {
+		Name  arena.String
+		Frogs arena.Slice[empty]
+		Count [1]uint64
+	}
+	var base arena.Base
+	old, was := newNamed(t, 64, func(p *pond, in arena.Base, named []byte) {
+		base, p.Name, p.Count = in, arena.StringOf(in, named[4:8]), [1]uint64{7}
+	})
+	file := func() []byte {
+		require.NoError(t, old.Take(1))
+		return written(t, old, 1)
+	}
+	named := file()
+	was.Frogs = arena.SliceOf(base, unsafe.Slice((*empty)(unsafe.Pointer(&was.Count)), 5))
+	empties := file()
+	func() {
+		type pond struct {
+			Name  arena.String
+			Frogs arena.Slice[empty]
+			Count [2]uint64
+		}
+		for _, size := range []int{64, 128} {
+			var base arena.Base
+			ring, root := newNamed(t, size, func(_ *pond, in arena.Base, _ []byte) { base = in })
+			if err := readAgain(ring, named); size == 64 {
+				require.NoError(t, err)
+				require.NoError(t, ring.Restore(background, 1))
+				assert.Equal(t, "pond", root.Name.Get(base))
+				assert.Equal(t, [2]uint64{7}, root.Count)
+				assert.ErrorContains(t, readAgain(ring, empties),
+					"pond.Frogs: it leads to 5 values of save_test.empty, which has no bytes")
+			} else {
+				assert.ErrorContains(t, err, "pond.Name: it leads to offset 0x4, before the state")
+			}
+		}
+	}()
 }
 
 // TestConvertValues: values that only Go code has are converted, if both programs name them.
