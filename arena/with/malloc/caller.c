@@ -221,9 +221,15 @@ uint64_t upfront_go_frames(uintptr_t *frames, uint64_t room, uint64_t *within) {
 
 /* Start. */
 
+/* Reports whether a text of the table is a name. */
+static int is_text(int32_t offset, const char *name, uint64_t size) {
+    const char *text = at(go.table->names) + offset;
+    return strlen(text) == size && memcmp(text, name, (size_t)size) == 0;
+}
+
 static int is_name(uintptr_t pc, const char *name, uint64_t size) {
-    upfront_go_place p;
-    return upfront_go_line(pc, &p) && strlen(p.function) == size && memcmp(p.function, name, (size_t)size) == 0;
+    const function *f = function_of(pc);
+    return f != NULL && is_text(f->name, name, size);
 }
 
 /* Finds the start of the text among the words of the module: the one that names the function at
@@ -262,12 +268,6 @@ static int find_word(struct dl_phdr_info *info, size_t size, void *g0) {
     return 0;
 }
 
-/* Reports whether a text of the table is a name. */
-static int is_text(int32_t offset, const char *name, uint64_t size) {
-    const char *text = at(go.table->names) + offset;
-    return strlen(text) == size && memcmp(text, name, (size_t)size) == 0;
-}
-
 /* Finds the start of functions' data among the words of the module: with it the call at pc is of
  * the function `name`. */
 static void find_data(uintptr_t module, uintptr_t pc, const char *name, uint64_t size) {
@@ -291,6 +291,7 @@ int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *na
     uint64_t n, none;
     if (g == 0 || thread_pointer() == NULL || !find_text(module, pc, name, size))
         return 0;
+    go.words = 0;
     m = word(g, G_M);
     while (go.goroutine < 64 && word(m, go.goroutine) != g)
         go.goroutine++;

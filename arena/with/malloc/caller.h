@@ -21,7 +21,7 @@
  * last module, g the calling goroutine, pc the entry of the Go function `name` of `size` bytes,
  * which makes this call in its inlined function `within` of `bytes` bytes. Returns 2 if the reading
  * finds that call, 1 if it doesn't find inlined calls, and 0 if the functions below find no frame.
- * Called once, before other threads call them. */
+ * Called before other threads call them. Another call begins again. */
 int upfront_go_begin(uintptr_t module, uintptr_t g, uintptr_t pc, const char *name, uint64_t size, const char *within,
                      uint64_t bytes);
 

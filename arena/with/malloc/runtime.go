@@ -53,21 +53,22 @@ func init() {
 		}
 		*hook.pointer = C.upfront_malloc_hook(C.int(i), *hook.pointer)
 	}
-	if !knowCalls() {
+	if knowCalls("callBegin") == 0 {
 		uncovered = append(uncovered, "C.CString, C.CBytes and C.malloc")
 	}
 }
 
-// knowCalls lets C's malloc find the Go frames above a call, and reports whether it finds this one.
-// The call is in a function that is inlined, so that C's malloc learns to find these as well.
+// knowCalls lets C's malloc find the Go frames above a call, and returns the result of
+// upfront_go_begin: 0 if it doesn't find this one. The call is in a function that is inlined, named
+// inlined, so that C's malloc learns to find these as well.
 //
 //go:noinline
-func knowCalls() bool {
+func knowCalls(inlined string) C.int {
 	entry := reflect.ValueOf(knowCalls).Pointer()
 	name := runtime.FuncForPC(entry).Name()
-	within := strings.TrimSuffix(name, "knowCalls") + "callBegin"
+	within := strings.TrimSuffix(name, "knowCalls") + inlined
 	return callBegin(uintptr(lastModule), getg.G(), entry, unsafe.StringData(name), len(name),
-		unsafe.StringData(within), len(within)) != 0
+		unsafe.StringData(within), len(within))
 }
 
 func callBegin(module, g, entry uintptr, name *byte, size int, within *byte, bytes int) C.int {
