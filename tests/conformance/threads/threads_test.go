@@ -83,8 +83,18 @@ func TestThreadsShareABuddy(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() { assert.Zero(t, library.Hammer(1, rounds)) })
 	all.Go(func() {
-		for range rounds / 10 {
-			assert.NoError(t, s.Free(s.Alloc(100, 16)))
+		var kept []unsafe.Pointer // until it is full, even if the threads take turns
+		for i := range rounds / 10 {
+			p := s.Alloc(100, 16)
+			if p != nil {
+				kept = append(kept, p)
+			}
+			if p == nil || i == rounds/10-1 {
+				for _, p := range kept {
+					assert.NoError(t, s.Free(p))
+				}
+				kept = kept[:0]
+			}
 		}
 	})
 	all.Wait()
