@@ -226,7 +226,7 @@ type (
 // imageEnd returns the end of the program or library whose file begins at the mapping. The zeroed
 // data is below the end. imageEnd returns 0 if the header can't be read.
 func imageEnd(head mapping) (end uint64) {
-	// another thread may unmap it, or cut the file
+	// Another thread may unmap the header, or cut the file.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if recover() != nil {

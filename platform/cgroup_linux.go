@@ -137,8 +137,8 @@ func (t teller) stats(directory string) map[string]uint64 {
 // unreclaimable returns the use of a group without the bytes that the kernel reclaims before it
 // refuses memory to the group. These are the files that it caches, and the parts of huge pages that
 // the processes have freed: the kernel counts such a page as a whole until it splits it. The lists
-// of anonymous pages also have those of tmpfs. The line mapped has the bytes of anonymous pages
-// that the processes still have.
+// of anonymous pages also have the pages of tmpfs. The number named mapped counts the bytes that
+// processes still have in anonymous pages.
 func unreclaimable(used uint64, stats map[string]uint64, prefix, mapped string) uint64 {
 	used -= min(used, stats[prefix+"active_file"]+stats[prefix+"inactive_file"])
 	anonymous, counted := stats[mapped]

@@ -136,8 +136,8 @@ func fresh() []byte {
 	return block
 }
 
-// freeHuge maps huge pages, and frees all but the first small page of each. The kernel counts them
-// until it needs memory. It may have none.
+// freeHuge maps huge pages, and frees all but the first small page of each. The kernel counts the
+// freed parts until it needs memory. On a kernel without huge pages, freeHuge maps small ones.
 func freeHuge() error {
 	huge, err := unix.Mmap(-1, 0, followHuge, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -147,7 +147,7 @@ func freeHuge() error {
 	for i := range huge {
 		huge[i] = 1
 	}
-	_ = unix.Madvise(huge, unix.MADV_NOHUGEPAGE) // else it makes huge pages of the rests
+	_ = unix.Madvise(huge, unix.MADV_NOHUGEPAGE) // else the kernel makes huge pages of the rests
 	for page := range slices.Chunk(huge, 2*budget.MiB) {
 		if err := unix.Madvise(page[os.Getpagesize():], unix.MADV_DONTNEED); err != nil {
 			return err
